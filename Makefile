@@ -31,7 +31,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
 	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/dialogs \
 	./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance \
-	./bridge/ledger ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
+	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance \
 	./bridge/recorder ./bridge/replay ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
 	./bridge/sso ./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch \

@@ -20,12 +20,12 @@ type CallSite struct {
 	// Name is the tool as the script names it, such as "github__list_issues".
 	// It is empty when the name is computed and cannot be read.
 	Name string `json:"name,omitempty"`
-	// Position is where the call stands.
+	// Position is where the call is.
 	Position Position `json:"position"`
 	// Args are the call's arguments as JSON, when all of them are literals
 	// and short enough to show.
 	Args string `json:"args,omitempty"`
-	// Loop reports whether the call stands inside a loop, or in a function
+	// Loop reports whether the call is inside a loop, or in a function
 	// passed to something that usually is one (map, forEach, ...).
 	Loop bool `json:"loop,omitempty"`
 	// Branch reports whether the call may be skipped (if, ?:, &&, catch, ...).

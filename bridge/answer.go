@@ -45,50 +45,48 @@ type scriptError struct {
 
 // answer is what the client gets. The run is over.
 func (r *run) answer() *mcp.CallToolResult {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil {
+	if r.end.err != nil {
 		return r.failure()
 	}
-	ok := success{Result: r.fit(r.result.Value), Logs: logLines(r.result.Logs, r.result.LogsDropped), Notes: r.notes(), Run: r.id}
+	ok := success{Result: r.fit(r.end.result.Value), Logs: logLines(r.end.result.Logs, r.end.result.LogsDropped), Notes: r.notes(), Run: r.id}
 	text, err := canon.JSON(ok)
 	if err != nil {
 		return failure(fmt.Sprintf("writing the result of run %s: %v", r.id, err))
 	}
-	content := append([]mcp.Content{&mcp.TextContent{Text: string(text)}}, r.mediaLocked()...)
+	content := append([]mcp.Content{&mcp.TextContent{Text: string(text)}}, r.emitted.Content()...)
 	return &mcp.CallToolResult{StructuredContent: text, Content: content}
 }
 
-// failure says how the run ended that did not return: the error, the place,
-// the logs, and what its calls have done.
+// failure answers for a run whose script did not return: the error, the place, the
+// logs, and what its calls have done.
 func (r *run) failure() *mcp.CallToolResult {
 	f := failed{Effects: append([]gate.Effect{}, r.gate.Effects()...), Run: r.id}
 	var script *sandbox.ScriptError
 	var limit *sandbox.LimitError
 	var diverged *replay.DivergedError
 	switch {
-	case errors.As(r.err, &diverged):
+	case errors.As(r.end.err, &diverged):
 		f.Error = scriptError{Name: "DivergedError", Message: diverged.Error(),
 			Hint: "the run is over. Write a script for what is left; what the effects list was done before"}
-	case errors.As(r.err, &script):
+	case errors.As(r.end.err, &script):
 		// A server's words may be in it: they are written so that all of them are seen.
 		f.Error = scriptError{Name: script.Name, Message: canon.EscapeLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,
 			Frame: script.Frame, Hint: script.Hint, Stack: script.Stack, Fields: script.Fields}
-	case errors.As(r.err, &limit):
+	case errors.As(r.end.err, &limit):
 		f.Error = scriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,
 			Frame: limit.Frame, Hint: limitHints[limit.Limit], Stack: limit.Stack}
-	case errors.Is(r.err, errClientGone):
-		f.Error = scriptError{Name: "CancelledError", Message: r.err.Error()}
+	case errors.Is(r.end.err, errClientGone):
+		f.Error = scriptError{Name: "CancelledError", Message: r.end.err.Error()}
 	default:
-		f.Error = scriptError{Name: "RunError", Message: r.err.Error()}
+		f.Error = scriptError{Name: "RunError", Message: r.end.err.Error()}
 	}
-	f.Logs = logLines(r.result.Logs, r.result.LogsDropped)
+	f.Logs = logLines(r.end.result.Logs, r.end.result.LogsDropped)
 	f.Notes = r.notes()
 	structured, err := canon.JSON(f)
 	if err != nil {
-		return failure(r.err.Error())
+		return failure(r.end.err.Error())
 	}
-	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.mediaLocked()...)
+	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.emitted.Content()...)
 	return &mcp.CallToolResult{IsError: true, StructuredContent: structured, Content: content}
 }
 
@@ -108,7 +106,7 @@ func (r *run) notes() []string {
 		switch {
 		case e.Edited == nil:
 		case len(notes) == most:
-			return append(append(notes, "people edited more calls"), r.result.Notes...)
+			return append(append(notes, "people edited more calls"), r.end.result.Notes...)
 		case e.State == ledger.Refused:
 			notes = append(notes, fmt.Sprintf("%s (call %d): %s edited the arguments, and the call was refused. The script wrote %s; refused was %s",
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
@@ -117,7 +115,7 @@ func (r *run) notes() []string {
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
 		}
 	}
-	return append(notes, r.result.Notes...)
+	return append(notes, r.end.result.Notes...)
 }
 
 // limitHints say what to do about a limit, by its name.
@@ -218,7 +216,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// logLines are the script's logs as lines; what is no plain log says so.
+// logLines are the script's logs as lines, each with its level unless that is log.
 func logLines(logs []sandbox.Log, dropped int) []string {
 	var lines []string
 	for _, l := range logs {

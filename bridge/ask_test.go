@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/mcphttptest"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
@@ -217,7 +218,7 @@ func TestTheRightClientIsAsked(t *testing.T) {
 func rawEval(t *testing.T, url, code, more string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","arguments":{"code":%q},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, code, more)
-	res := post(t, "POST", url+"/mcp", body, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "eval")
+	res := mcphttptest.Post(t, "POST", url+"/mcp", body, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "eval")
 	out, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/seal"
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -61,7 +62,7 @@ type asker interface {
 	withdraw(request context.Context)
 }
 
-// newAttachment is what a request has at a run; resumed says that it is an
+// newAttachment makes what a request has at a run; resumed says that it is an
 // eval_resume.
 func (s *Server) newAttachment(req *mcp.CallToolRequest, r *run, resumed bool) *attachment {
 	a := &attachment{s: s, req: req, r: r, resumed: resumed, asked: map[string]bool{}}
@@ -79,8 +80,8 @@ const (
 	quietFor = time.Second           // and no longer than this is waited for more
 )
 
-// wait stays at the run until it is done, must be asked about by answering, or
-// the client would lose patience; and returns what to answer.
+// wait stays at the run until it is done, a question must be put by answering the
+// request, or the client would lose patience. It returns the answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	request := ctx
 	ctx, end := context.WithCancel(ctx)
@@ -184,7 +185,7 @@ func (a *attachment) clientGone() {
 	switch {
 	case a.r.now().Attached > 1:
 	case a.queued() && a.asker.gone():
-		a.s.leave(a.r)
+		a.s.runner.leave(a.r)
 	default:
 		a.r.stop(errClientGone)
 		<-a.r.done
@@ -228,10 +229,10 @@ func (a *attachment) client() string {
 
 // paused leaves a run that waits for people, and says how it goes on.
 func (a *attachment) paused(why string) *mcp.CallToolResult {
-	a.s.leave(a.r)
+	a.s.runner.leave(a.r)
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
-	if a.r.principal == "" && a.r.secret != "" {
-		body["resume"] = a.r.secret
+	if a.r.principal == "" && a.r.secret.text != "" {
+		body["resume"] = a.r.secret.text
 	}
 	at := a.s.o.ApproveAt(a.r.id)
 	if at != "" {
@@ -267,8 +268,8 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }
 
-// until is when the first of the run's questions is answered no; zero if none is
-// open.
+// until is when the first of the run's open questions expires, which is a no; zero if
+// none is open.
 func (a *attachment) until() (first time.Time) {
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
 		if first.IsZero() || q.Until.Before(first) {
@@ -280,7 +281,7 @@ func (a *attachment) until() (first time.Time) {
 
 // names says in a paused answer which of its members eval_resume takes.
 func (a *attachment) names() string {
-	if a.r.principal == "" && a.r.secret != "" {
+	if a.r.principal == "" && a.r.secret.text != "" {
 		return "the run and resume of this answer"
 	}
 	return fmt.Sprintf("run %q", a.r.id)
@@ -293,7 +294,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 		Run    string `json:"run"`
 		Resume string `json:"resume"`
 	}
-	if err := readArguments(req.Params.Arguments, &args); err != nil {
+	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
 	r, err := s.runOf(ctx, args.Run, s.claimantOf(req, args.Resume))

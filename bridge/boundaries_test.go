@@ -624,9 +624,9 @@ func (n *neighbourhood) load(p *process) {
 // suspend has a bridge suspend what does nothing but wait.
 func (n *neighbourhood) suspend(p *process) {
 	synctest.Wait()
-	p.Server.mu.Lock()
-	live := slices.Collect(maps.Values(p.live))
-	p.Server.mu.Unlock()
+	p.roster.mu.Lock()
+	live := slices.Collect(maps.Values(p.roster.live))
+	p.roster.mu.Unlock()
 	for _, r := range live {
 		if r.suspend() {
 			n.log("%s suspends script %d", p.name, n.script[r.id])

@@ -116,7 +116,7 @@ func TestRunsThatCannotStart(t *testing.T) {
 	if st, ok := b.Run(t.Context(), "r0"); ok {
 		t.Errorf("got %+v", st)
 	}
-	if b.StopRun("r0", "ann") {
+	if b.roster.stop("r0", "ann") {
 		t.Error("a run that is not there was stopped")
 	}
 }
@@ -277,7 +277,7 @@ func TestRunIsStoppedFromTheDesk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !b.StopRun(id, "bob") {
+	if !b.roster.stop(id, "bob") {
 		t.Fatal("there was no such run")
 	}
 	if got := b.result(t, id); !strings.Contains(got, "bob stopped the run") {

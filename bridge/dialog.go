@@ -155,8 +155,8 @@ func (a *sessionAsker) converse(q approval.Request) {
 	}
 }
 
-// take does with an answer what is to be done with it. What it returns is what
-// the answer lacked, if the person is to be asked again; that happens once.
+// take settles a request with its answer. If the person is to be asked again, which
+// happens once, it returns what the answer lacked.
 func (a *attachment) take(q approval.Request, got forms.Answer, again bool) (missing string) {
 	a.reflex().Note(got)
 	if got.Machine {
@@ -178,8 +178,8 @@ func (a *attachment) take(q approval.Request, got forms.Answer, again bool) (mis
 	return ""
 }
 
-// untilSettled returns when nobody waits for the answer to a request of r any
-// more, or another bridge does; or ctx ends.
+// untilSettled returns once a request of r is settled, or another bridge has it, or
+// ctx ends.
 func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
 	broker := s.o.Gate.Broker()
 	changed, end := broker.Watch(r.id)
@@ -228,12 +228,10 @@ func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (
 	return ""
 }
 
-// reflex is of the client of this request: its session, or where it has none
-// that lasts, its principal, or at least the run.
+// reflex is that of the client of this request: its session's or, if that does not
+// last, its principal's, or at least the run's.
 func (a *attachment) reflex() *forms.Reflex {
-	a.s.mu.Lock()
-	defer a.s.mu.Unlock()
-	if sess := a.s.sessions[a.req.Session]; sess != nil && !sess.brief {
+	if sess := a.s.roster.sessionOf(a.req.Session); sess != nil && !sess.brief {
 		return sess.reflex
 	}
 	return a.r.session.reflex
@@ -248,9 +246,9 @@ func (s *Server) reflexOf(brief bool, principal string) *forms.Reflex {
 	return x.(*forms.Reflex)
 }
 
-// answerable reports whether a request can be put to the person at the client of
-// this attachment. One that answers by itself is asked only by a resume, which a
-// person has wished for.
+// answerable reports whether a request can be put to the person at the client of this
+// attachment. A client that answers by itself is asked only by eval_resume, which a
+// person wanted.
 func (a *attachment) answerable(q approval.Request) bool {
 	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().ByItself())
 }

@@ -414,7 +414,7 @@ func TestAnswersThatCross(t *testing.T) {
 // the bridge ends.
 func TestDialogsAreWithdrawn(t *testing.T) {
 	for name, end := range map[string]func(*bench, aPause){
-		"the run is stopped": func(b *bench, paused aPause) { b.StopRun(paused.Run, "ann") },
+		"the run is stopped": func(b *bench, paused aPause) { b.roster.stop(paused.Run, "ann") },
 		"the bridge ends":    func(b *bench, _ aPause) { b.Close(0) },
 		"its time is over":   func(*bench, aPause) {},
 	} {
@@ -531,7 +531,7 @@ func TestAYesBringsARunBack(t *testing.T) {
 	c := b.connect(t, p.options())
 	paused := pausedEval(t, c, tryEcho)
 	<-p.asked
-	r, _ := b.lookup(paused.Run)
+	r, _ := b.roster.lookup(paused.Run)
 	waitUntil(t, func() bool { return r.evict() })
 	<-r.done
 	if len(p.withdrawn) > 0 {

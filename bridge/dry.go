@@ -48,37 +48,33 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
 	}
-	if err := s.ours(kept, p.beginning); err != nil {
+	if err := ours(s.o.Gate.Configuration(), kept, p.beginning); err != nil {
 		return nil, err
 	}
 	if p.Engine != sandbox.Engine {
 		return nil, engineDiffers(p)
 	}
-	sess := s.loose(p.Client)
+	sess := s.runner.loose(p.Client)
 	defer sess.sandbox.Close()
-	r := s.newRun(id, sess, p.Principal, p.Profile, true)
+	r := s.runner.newRun(id, sess, p.Principal, p.Profile, true)
 	defer r.stop(nil)
 	defer close(r.done)
 	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile, Policy: p.policy, Servers: p.Servers}, p.Started)
 	r.replay = newReplay(r, p)
-	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, p.names)
+	script := s.runner.script(r, evalArgs{Code: p.Code, Input: p.Input}, p.names)
 	script.Seed, script.Start = p.Seed, p.Start
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })() // a divergence
-	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*workerHost)(r), step, kept.State == ledger.Finished})
-	if ctx.Err() != nil {
-		r.err = context.Cause(ctx)
-	} else if err := r.replay.Unmet(); err != nil && limitOf(r.err) == nil {
-		r.err = err
-	}
+	r.end.result, r.end.err = sess.sandbox.Run(ctx, script, &onlooker{(*workerHost)(r), step, kept.State == ledger.Finished})
+	r.conclude(ctx)
 	return r.answer(), nil
 }
 
 var errNoJournal = errors.New("no journal of this run is kept: journals go with their runs unless runs.keep is set")
 
-// A noAnswerError is where the journal of a run ends that did not end by itself.
+// A noAnswerError says where the journal ends of a run that has not ended itself.
 type noAnswerError struct{ call sandbox.Call }
 
 func (e *noAnswerError) Error() string {
@@ -89,7 +85,7 @@ func (e *noAnswerError) Error() string {
 type onlooker struct {
 	*workerHost
 	step  func(Step)
-	ended bool // the run has: its script may need no more than is kept
+	ended bool // the run has ended: its script may need no more answers than are kept
 }
 
 // Preview is not recorded a second time.
@@ -126,7 +122,7 @@ func (o *onlooker) lacks(c sandbox.Call) {
 	})
 }
 
-func (o *onlooker) count(made, settled int) { (*run)(o.workerHost).count(made, settled) }
+func (o *onlooker) count(made, settled int64) { (*run)(o.workerHost).count(made, settled) }
 
 // stepOf describes an answered call.
 func stepOf(c sandbox.Call, kept *pastCall, reply sandbox.Reply) Step {

@@ -57,7 +57,7 @@ func TestReplaysGoAsFarAsTheRunDid(t *testing.T) {
 		}
 		<-asked
 		if tt.stopped {
-			b.StopRun(id, "ann")
+			b.roster.stop(id, "ann")
 		}
 		waitUntil(t, func() bool { st, _ := b.Run(t.Context(), id); return st.Over() })
 		res, err := b.Replay(t.Context(), id, func(Step) {})

@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/surface"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,7 +34,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		return s.attach(ctx, s.newAttachment(req, r, false))
 	}
 	var args evalArgs
-	if err := readArguments(req.Params.Arguments, &args); err != nil {
+	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure(req.Params.Name + ": " + err.Error() + `; it takes {"code": "...", "input"?: any}`), nil
 	}
 	s.o.Ready(ctx)
@@ -41,12 +42,12 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r, err := s.reattach(ctx, sess, req, profile, args)
+	r, err := s.runner.reattach(ctx, sess, s.claimantOf(req, ""), profile, args)
 	if err != nil {
 		return failure("the same script is paused, and does not go on: " + err.Error()), nil
 	}
 	if r == nil {
-		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
+		if r, err = s.runner.start(sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
 			return failure(err.Error()), nil
 		}
 	}
@@ -55,19 +56,19 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 
 // runOf returns the run that a claimant names, live or resumed.
 func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	if _, here := s.lookup(id); !here {
+	if _, here := s.roster.lookup(id); !here {
 		s.o.Ready(ctx)
 	}
-	return s.resume(ctx, id, c)
+	return s.runner.resume(ctx, id, c)
 }
 
 // Eval runs one script outside any MCP session, for the command line, and
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
-	sess := s.loose("command line")
+	sess := s.runner.loose("command line")
 	defer sess.sandbox.Close()
-	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
+	r, err := s.runner.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +118,11 @@ func asObject(v json.RawMessage) any {
 	return map[string]json.RawMessage{"result": v}
 }
 
-// report tells the client what upstream servers log and, if it asked to be
-// told, about the run's progress: at once for what an upstream reports, and every
-// few seconds that it still runs, since many clients give up on a call that is
-// silent for a minute. What it returns ends it, after what has been reported by then.
+// report tells the client what upstream servers log and, if it asked to be told,
+// about the run's progress: at once for what an upstream reports, and every few
+// seconds that it still runs, since many clients give up on a call that is silent for
+// a minute. What it returns ends that, after passing on what has been reported by
+// then.
 func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
 	token := req.Params.GetProgressToken()
 	ending, ended := make(chan struct{}), make(chan struct{})

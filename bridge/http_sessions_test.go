@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/mcphttptest"
 	"codemode-bridge/profiles"
 )
 
@@ -41,7 +42,7 @@ func newDoor(t *testing.T, o mcphttp.Options) *door {
 // its session.
 func (d *door) asks(body string, headers ...string) (status int, session string) {
 	d.Helper()
-	res := post(d.T, "POST", d.url, body, headers...)
+	res := mcphttptest.Post(d.T, "POST", d.url, body, headers...)
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		d.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func (d *door) asks(body string, headers ...string) (status int, session string)
 // opens opens a session, which has to succeed.
 func (d *door) opens(headers ...string) (session string) {
 	d.Helper()
-	status, session := d.asks(initialize, headers...)
+	status, session := d.asks(mcphttptest.Initialize, headers...)
 	if status != http.StatusOK || session == "" {
 		d.Fatalf("a session is refused: status %d", status)
 	}
@@ -79,7 +80,7 @@ func TestSessionsWithoutUseGoFirst(t *testing.T) {
 		t.Fatalf("status %d", status)
 	}
 	for range 20 {
-		if status, _ := d.asks(initialize); status != http.StatusOK {
+		if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusOK {
 			t.Fatalf("a client is locked out: status %d", status)
 		}
 	}
@@ -102,7 +103,7 @@ func TestSessionsInUseStay(t *testing.T) {
 		all = append(all, d.opens())
 		d.runs(all[len(all)-1])
 	}
-	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
+	if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a fifth session where four are used: status %d", status)
 	}
 	d.late.Add(int64(mcphttp.Quiet))
@@ -135,11 +136,63 @@ func TestRunningSessionsStay(t *testing.T) {
 		<-began
 	}
 	d.late.Add(int64(mcphttp.Quiet))
-	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
+	if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a fifth session beside four whose scripts run: status %d", status)
 	}
 	close(goOn)
 	all.Wait()
+}
+
+// A script goes on without the connection on which it was sent, and its session with
+// it.
+func TestRunningSessionsStayWithoutTheirConnections(t *testing.T) {
+	d := &door{T: t, bench: newBench(t, profiles.Spec{})}
+	began, goOn, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	d.up.tools["a__wait"] = func(context.Context, json.RawMessage) (string, error) {
+		close(began)
+		<-goOn
+		return "", nil
+	}
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release()
+	handler := mcphttp.Handler(d.bench, mcphttp.Options{
+		MaxSessions: 1,
+		Now:         func() time.Time { return time.Now().Add(time.Duration(d.late.Load())) },
+		Logger: slog.New(listener{slog.DiscardHandler, func(message string) {
+			if message == "a session is ended to make room for another" { // which waits for its script
+				t.Error("the session is ended")
+				release()
+			}
+		}}),
+	})
+	d.url = mcphttptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r)
+		if r.Context().Err() != nil {
+			close(gone)
+		}
+	})).URL + "/mcp"
+	session := d.opens()
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", d.url, strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"await codemode.a__wait({})"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-06-18"} {
+		req.Header.Set(name, value)
+	}
+	go func() {
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	<-began
+	hangUp()
+	<-gone
+	d.late.Add(int64(mcphttp.Quiet))
+	if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusServiceUnavailable {
+		t.Errorf("a second session beside one whose script runs: status %d", status)
+	}
 }
 
 func TestNobodyHasAllSessions(t *testing.T) {
@@ -149,7 +202,7 @@ func TestNobodyHasAllSessions(t *testing.T) {
 	for range 2 {
 		d.runs(d.opens(a...), a...)
 	}
-	if status, _ := d.asks(initialize, a...); status != http.StatusServiceUnavailable {
+	if status, _ := d.asks(mcphttptest.Initialize, a...); status != http.StatusServiceUnavailable {
 		t.Errorf("more than half of the sessions are one principal's: status %d", status)
 	}
 	d.opens(b...)
@@ -174,14 +227,14 @@ func TestRefusedSessionEndsNoOther(t *testing.T) {
 	const here, there = "192.0.2.1", "192.0.2.2"
 	var unused []string
 	for range 3 {
-		_, session := from(there, "a", initialize, "")
+		_, session := from(there, "a", mcphttptest.Initialize, "")
 		unused = append(unused, session)
-		_, session = from(here, "b", initialize, "")
+		_, session = from(here, "b", mcphttptest.Initialize, "")
 		if status, _ := from(here, "b", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return 1"}}}`, session); status != http.StatusOK {
 			t.Fatalf("status %d", status)
 		}
 	}
-	if status, _ := from(here, "a", initialize, ""); status != http.StatusServiceUnavailable {
+	if status, _ := from(here, "a", mcphttptest.Initialize, ""); status != http.StatusServiceUnavailable {
 		t.Errorf("more than half of the sessions are one machine's: status %d", status)
 	}
 	for i, session := range unused {
@@ -190,7 +243,7 @@ func TestRefusedSessionEndsNoOther(t *testing.T) {
 		}
 	}
 	// They count as before.
-	if status, _ := from(there, "a", initialize, ""); status != http.StatusOK {
+	if status, _ := from(there, "a", mcphttptest.Initialize, ""); status != http.StatusOK {
 		t.Errorf("a session in place of another one: status %d", status)
 	}
 	ended := 0
@@ -235,7 +288,7 @@ func TestSessionThatBeginsAScriptStays(t *testing.T) {
 	first := d.opens()
 	go func() { status <- d.runs(first) }()
 	<-reached
-	if got, _ := d.asks(initialize); got != http.StatusServiceUnavailable {
+	if got, _ := d.asks(mcphttptest.Initialize); got != http.StatusServiceUnavailable {
 		t.Errorf("another session is opened with status %d", got)
 	}
 	if t.Failed() {

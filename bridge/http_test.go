@@ -14,50 +14,17 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/mcphttptest"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-
 // serveHTTP serves a bridge on a loopback port.
 func serveHTTP(t *testing.T, b *bench, o mcphttp.Options) *httptest.Server {
 	t.Helper()
 	o.Logger, o.Now = b.o.Logger, b.o.Now
-	server := httptest.NewServer(mcphttp.Handler(b, o))
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server
-}
-
-// post sends a body to /mcp with headers given as pairs, "Host" among them.
-func post(t *testing.T, method, url, body string, headers ...string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	for i := 0; i+1 < len(headers); i += 2 {
-		switch headers[i] {
-		case "Host":
-			req.Host = headers[i+1]
-		case "Accept":
-			req.Header.Set("Accept", headers[i+1])
-		default:
-			req.Header.Add(headers[i], headers[i+1])
-		}
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { res.Body.Close() })
-	return res
+	return mcphttptest.Serve(t, mcphttp.Handler(b, o))
 }
 
 // Trial M4: the body says which protocol a request speaks.
@@ -78,7 +45,7 @@ func TestBothProtocolsOnOneEndpoint(t *testing.T) {
 		c.Close()
 	}
 	modern := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
-	res := post(t, "POST", server.URL+"/mcp", modern, "Mcp-Protocol-Version", "2025-06-18")
+	res := mcphttptest.Post(t, "POST", server.URL+"/mcp", modern, "Mcp-Protocol-Version", "2025-06-18")
 	if res.StatusCode == http.StatusOK {
 		body, _ := io.ReadAll(res.Body)
 		if bytes.Contains(body, []byte(`"tools"`)) {
@@ -91,7 +58,7 @@ func TestBothProtocolsOnOneEndpoint(t *testing.T) {
 // newest that has sessions.
 func TestInitializeIsClamped(t *testing.T) {
 	server := serveHTTP(t, newBench(t, profiles.Spec{}), mcphttp.Options{})
-	res := post(t, "POST", server.URL+"/mcp", strings.Replace(initialize, "2025-06-18", "2026-07-28", 1))
+	res := mcphttptest.Post(t, "POST", server.URL+"/mcp", strings.Replace(mcphttptest.Initialize, "2025-06-18", "2026-07-28", 1))
 	body, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.Contains(body, []byte(`"protocolVersion":"2025-11-25"`)) {
 		t.Errorf("status %d: %s, %v", res.StatusCode, body, err)
@@ -164,9 +131,9 @@ func TestStatelessRequestEndsWithItsClient(t *testing.T) {
 }
 
 func (b *bench) sessionsHeld() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.sessions)
+	b.roster.mu.Lock()
+	defer b.roster.mu.Unlock()
+	return len(b.roster.sessions)
 }
 
 // Trial M26: what has more than one reading is refused.
@@ -174,12 +141,12 @@ func TestBodiesHaveOneReading(t *testing.T) {
 	b := newBench(t, profiles.Spec{})
 	server := serveHTTP(t, b, mcphttp.Options{})
 	for name, body := range map[string]string{
-		"two messages":   initialize + initialize,
-		"not UTF-8":      strings.Replace(initialize, `"t"`, "\"\xff\"", 1),
-		"fraction as id": strings.Replace(initialize, `"id":1`, `"id":1.5`, 1),
-		"half a message": initialize[:40],
+		"two messages":   mcphttptest.Initialize + mcphttptest.Initialize,
+		"not UTF-8":      strings.Replace(mcphttptest.Initialize, `"t"`, "\"\xff\"", 1),
+		"fraction as id": strings.Replace(mcphttptest.Initialize, `"id":1`, `"id":1.5`, 1),
+		"half a message": mcphttptest.Initialize[:40],
 	} {
-		if res := post(t, "POST", server.URL+"/mcp", body); res.StatusCode != http.StatusBadRequest {
+		if res := mcphttptest.Post(t, "POST", server.URL+"/mcp", body); res.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: status %d", name, res.StatusCode)
 		}
 	}
@@ -202,9 +169,9 @@ func TestDeletedSessionStopsItsRuns(t *testing.T) {
 		return "", ctx.Err()
 	}
 	server := serveHTTP(t, b, mcphttp.Options{})
-	id := post(t, "POST", server.URL+"/mcp", initialize).Header.Get("Mcp-Session-Id")
+	id := mcphttptest.Post(t, "POST", server.URL+"/mcp", mcphttptest.Initialize).Header.Get("Mcp-Session-Id")
 	headers := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18"}
-	post(t, "POST", server.URL+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)
+	mcphttptest.Post(t, "POST", server.URL+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)
 	go func() {
 		body := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"await codemode.a__wait({})"}}}`
 		req, _ := http.NewRequest("POST", server.URL+"/mcp", strings.NewReader(body))
@@ -219,6 +186,6 @@ func TestDeletedSessionStopsItsRuns(t *testing.T) {
 		}
 	}()
 	<-reached
-	post(t, "DELETE", server.URL+"/mcp", "", headers...)
+	mcphttptest.Post(t, "DELETE", server.URL+"/mcp", "", headers...)
 	<-ended
 }

@@ -68,8 +68,8 @@ type turn struct {
 	Answer []byte `json:"a,omitempty"` // if no entry has it
 }
 
-// An entry is the head of an entry: of a call that was sent or answered. In the
-// answer's case what the script got stands behind it, in value.
+// An entry is about a call that was sent or answered. It is written as a head, in
+// JSON, and behind it what the script got, if it was answered: value.
 type entry struct {
 	Op     string `json:"op,omitempty"`
 	Name   string `json:"name,omitempty"`
@@ -88,7 +88,7 @@ type entry struct {
 	value []byte
 }
 
-// encode writes a entry: the head's length, the head as JSON, the value.
+// encode writes an entry: the head's length, the head as JSON, the value.
 func (s *entry) encode() ([]byte, error) {
 	head, err := json.Marshal(s)
 	if err != nil {

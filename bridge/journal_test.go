@@ -16,8 +16,8 @@ func TestAFullJournal(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued(), func(o *Options) { o.JournalBytes = 3000 })
 	id := f.startPaused(t, b, `await codemode.b__echo({x: "y".repeat(4000)}); return await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
-	r, _ := b.lookup(id)
+	waitUntil(t, func() bool { r, ok := b.roster.lookup(id); return ok && r.quiet() })
+	r, _ := b.roster.lookup(id)
 	if r.suspend() {
 		t.Error("it was suspended")
 	}

@@ -21,7 +21,7 @@ func TestARunThatIsAttendedIsNotHandedOver(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
-	r, _ := first.lookup(id)
+	r, _ := first.roster.lookup(id)
 	r.update(lifecycle.Event{Kind: lifecycle.Attaches})
 	defer r.update(lifecycle.Event{Kind: lifecycle.Detaches})
 	var seconds atomic.Int64
@@ -51,18 +51,18 @@ func TestARunIsItsRequesters(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
-	if _, err := first.resume(t.Context(), id, claimant{principal: "bob"}); !errors.Is(err, ErrNoRun) {
+	if _, err := first.runner.resume(t.Context(), id, claimant{principal: "bob"}); !errors.Is(err, ErrNoRun) {
 		t.Errorf("while it is live: %v", err)
 	}
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
+	waitUntil(t, func() bool { r, ok := first.roster.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	second := f.bridge(t, "two", queued())
 	for _, who := range []string{"bob", ""} {
-		if _, err := second.resume(t.Context(), id, claimant{principal: who}); !errors.Is(err, ErrNoRun) {
+		if _, err := second.runner.resume(t.Context(), id, claimant{principal: who}); !errors.Is(err, ErrNoRun) {
 			t.Errorf("%q takes it up: %v", who, err)
 		}
 	}
-	if _, err := second.resume(t.Context(), id, claimant{principal: "ci"}); err != nil {
+	if _, err := second.runner.resume(t.Context(), id, claimant{principal: "ci"}); err != nil {
 		t.Errorf("who started it: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestARunThatSendsIsNotSuspended(t *testing.T) {
 	}
 	id := f.startPaused(t, b, `return await Promise.all([codemode.b__echo({n: 1}), codemode.a__echo({n: 2})])`, 1)
 	<-sent
-	r, _ := b.lookup(id)
+	r, _ := b.roster.lookup(id)
 	if r.evict() || r.suspend() {
 		t.Error("it is suspended")
 	}
@@ -88,7 +88,7 @@ func TestARunThatSendsIsNotSuspended(t *testing.T) {
 	waitUntil(t, r.suspend)
 	<-r.done
 	if r.now().Phase != lifecycle.Suspended {
-		t.Errorf("it ended: %v", r.err)
+		t.Errorf("it ended: %v", r.end.err)
 	}
 }
 
@@ -127,9 +127,9 @@ func TestARunThatIsAcquiredIsKnown(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.suspend() })
-	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
-	if _, _, err := b.acquire(t.Context(), id, false); err != nil {
+	waitUntil(t, func() bool { r, ok := b.roster.lookup(id); return ok && r.suspend() })
+	waitUntil(t, func() bool { _, live := b.roster.lookup(id); return !live })
+	if _, _, err := b.leases.acquire(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
 	st, ok := b.Run(t.Context(), id)
@@ -179,7 +179,7 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 		f := newFleet()
 		first, second := f.bridge(t, "one", queued()), f.bridge(t, "two", queued())
 		id := f.startPaused(t, first, pauses, 2)
-		r, _ := first.lookup(id)
+		r, _ := first.roster.lookup(id)
 		waitUntil(t, func() bool { return r.quiet() })
 		if err := second.CancelRun(t.Context(), id, "bob"); err != nil {
 			t.Fatal(err)
@@ -247,22 +247,22 @@ func TestRunsThatWereLeftMakeRoom(t *testing.T) {
 	b := f.bridge(t, "one", queued())
 	var all []*run
 	for n := range 2 {
-		r, ok := b.lookup(f.startPaused(t, b, pauses, 2*(n+1)))
+		r, ok := b.roster.lookup(f.startPaused(t, b, pauses, 2*(n+1)))
 		if !ok {
 			t.Fatal("it is not live")
 		}
 		waitUntil(t, func() bool { return r.quiet() })
-		b.leave(r)
+		b.runner.leave(r)
 		all = append(all, r)
 	}
 	b.MakeRoom()
 	<-all[0].done
 	if all[0].now().Phase != lifecycle.Suspended {
-		t.Errorf("the first ended: %v", all[0].err)
+		t.Errorf("the first ended: %v", all[0].end.err)
 	}
 	select {
 	case <-all[1].done:
-		t.Errorf("the second ended: %v", all[1].err)
+		t.Errorf("the second ended: %v", all[1].end.err)
 	default:
 	}
 }

@@ -22,8 +22,8 @@ func TestRealThousandPausedRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waitUntil(t, func() bool { r, ok := one.lookup(id); return ok && r.suspend() })
-		waitUntil(t, func() bool { _, live := one.lookup(id); return !live })
+		waitUntil(t, func() bool { r, ok := one.roster.lookup(id); return ok && r.suspend() })
+		waitUntil(t, func() bool { _, live := one.roster.lookup(id); return !live })
 		ids = append(ids, id)
 	}
 	if st := one.Status(t.Context()); st.Paused != runs || st.Runs != 0 || len(one.Runs(t.Context())) != runs {
@@ -51,8 +51,8 @@ func TestRealLargeJournal(t *testing.T) {
 		return text(strings.Repeat("0123456789abcdef", 5<<16)), nil
 	}
 	id := f.startPaused(t, b, `let n = 0; for (let i = 0; i < 20; i++) n += (await codemode.b__echo({i})).length; return n + await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.suspend() })
-	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
+	waitUntil(t, func() bool { r, ok := b.roster.lookup(id); return ok && r.suspend() })
+	waitUntil(t, func() bool { _, live := b.roster.lookup(id); return !live })
 	kept, _, err := f.records.Read(t.Context(), id)
 	if err != nil || kept.Bytes < 100<<20 {
 		t.Fatalf("%d bytes are kept, %v", kept.Bytes, err)

@@ -88,8 +88,8 @@ type replayed struct {
 
 func newReplay(r *run, p past) *replayed {
 	o := replay.Options{
-		Calls: map[int]replay.Past{}, Now: r.server.o.Now, Moves: r.moves, Over: r.done,
-		Parallel: func() int { return r.parallel },
+		Calls: map[int]replay.Past{}, Now: r.runner.o.Now, Moves: r.moves, Over: r.done,
+		Parallel: func() int { return r.limits.parallel },
 		CaughtUp: func() {
 			r.journal.replayed(len(p.turns))
 			r.update(lifecycle.Event{Kind: lifecycle.Begins})
@@ -127,7 +127,7 @@ func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle 
 	if known.Media != nil {
 		content, err := p.r.session.handles.Content(known.Media)
 		if err == nil {
-			err = p.r.emit(c.Number, content, len(known.Media))
+			err = p.r.emitted.Add(c.Number, content, len(known.Media))
 		}
 		if err != nil {
 			return fmt.Errorf("what call %d attached to the answer cannot be attached again: %w", c.Number, err)
@@ -141,4 +141,11 @@ func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle 
 	p.r.count(0, 1)
 	settle(known.reply(at))
 	return nil
+}
+
+// FolderOf is where a run's servers ran that have no folder of their own, from
+// its journal; empty if all have one.
+func FolderOf(entries []ledger.JournalEntry) (string, error) {
+	p, err := readPast(entries)
+	return p.Folder, err
 }

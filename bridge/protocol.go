@@ -21,9 +21,9 @@ const (
 // invalid params.
 const resourceNotFound = -32002
 
-// strict refuses lists that the bridge does not declare, which the SDK answers as
-// if they were empty, and gives a resource that is not there the code of the era,
-// and a second initialize one at all.
+// strict refuses lists that the bridge does not declare, which the SDK would answer
+// as empty. The error for a missing resource gets the code of the client's era, and
+// that for a second initialize gets one at all.
 func strict(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch req.GetParams().(type) {

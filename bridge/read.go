@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 )
 
@@ -36,7 +37,7 @@ func (r *run) method(c sandbox.Call) (path string, args json.RawMessage, err err
 	case err != nil:
 		return "", nil, fmt.Errorf("codemode.%s: %w", name, err)
 	case server != "":
-		return r.server.configured(server) + "__" + method, args, nil
+		return configured(r.runner.o.Upstreams.Status(), server) + "__" + method, args, nil
 	case method == catalog.ReadResource || method == catalog.GetPrompt:
 		return "", nil, fmt.Errorf("codemode.%s: the first argument must be the name of a server", name)
 	}
@@ -57,22 +58,6 @@ func splitServer(raw json.RawMessage) (server string, rest json.RawMessage, err 
 	delete(args, "server")
 	rest, err = json.Marshal(args)
 	return server, rest, err
-}
-
-// configured is a server's name as it is configured: scripts know it with "_"
-// in the place of "-".
-func (s *Server) configured(name string) string {
-	for _, st := range s.o.Upstreams.Status() {
-		if st.Name == name {
-			return name
-		}
-	}
-	for _, st := range s.o.Upstreams.Status() {
-		if strings.ReplaceAll(st.Name, "-", "_") == name {
-			return st.Name
-		}
-	}
-	return name
 }
 
 // A message is one of a prompt, as a script sees it.
@@ -115,4 +100,19 @@ func (s shelf) prompt(a gate.Answer) (sandbox.Reply, error) {
 	}
 	value, err := json.Marshal(shown)
 	return sandbox.Reply{Value: value}, err
+}
+
+// configured is a server's name as it is configured: scripts know it with "_"
+// in the place of "-".
+func configured(servers []upstream.Status, name string) string {
+	alike := name
+	for _, st := range servers {
+		switch {
+		case st.Name == name:
+			return name
+		case alike == name && strings.ReplaceAll(st.Name, "-", "_") == name:
+			alike = st.Name
+		}
+	}
+	return alike
 }

@@ -13,7 +13,7 @@ func TestScriptsReadResourcesAndPrompts(t *testing.T) {
 	for _, row := range []struct{ what, code, want string }{
 		{"a list", `return codemode.resources.list("a")`, `{"resources":[{"name":"one","server":"a","uri":"x://1"}]}`},
 		{"a list of all", `return (await codemode.resources.list()).resources.length`, `1`},
-		{"a resource", `const r = await codemode.resources.read("a", "x://1"); return [r.text, r.media[0].kind, r.media[0].mimeType, r.media[0].size, await codemode.read(r.media[0])]`, `["first","image","image/png",8,"aGVsbG8="]`},
+		{"a resource", `const r = await codemode.resources.read("a", "x://1"); return [r.text, r.media[0].kind, r.media[0].mimeType, r.media[0].size, await codemode.read(r.media[0])]`, `["first","image","image/png",5,"aGVsbG8="]`},
 		{"a resource by an object", `return (await codemode.resources.read({server: "a", uri: "x://1"})).text`, `"first"`},
 		{"a prompt", `const p = await codemode.prompts.get("a", "hello", {who: "you"}); return [p.messages[0], p.messages[1].role, p.messages[1].media[0].kind]`,
 			`[{"role":"user","text":"{\"arguments\":{\"who\":\"you\"},\"name\":\"hello\"}"},"assistant","image"]`},

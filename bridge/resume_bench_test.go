@@ -37,7 +37,7 @@ func BenchmarkResume(b *testing.B) {
 	one := f.bridge(b, "one", queued())
 	id := f.startPaused(b, one, `await codemode.b__echo({n: 1}); return await codemode.a__echo({n: 2})`, 1)
 	for b.Loop() {
-		r, ok := one.lookup(id)
+		r, ok := one.roster.lookup(id)
 		if !ok {
 			b.Fatal("the run is gone")
 		}

@@ -23,6 +23,7 @@ import (
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -147,7 +148,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
+	waitUntil(t, func() bool { r, ok := first.roster.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	if made := first.up.made(); len(made) != 2 {
 		t.Fatalf("made %q before", made)
@@ -187,8 +188,8 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("journals are left: %v, %v", left, err)
 	}
-	if _, err := second.resume(t.Context(), id, claimant{anyone: true}); err == nil {
-		if r, ok := second.lookup(id); !ok || r.session == nil {
+	if _, err := second.runner.resume(t.Context(), id, claimant{anyone: true}); err == nil {
+		if r, ok := second.roster.lookup(id); !ok || r.session == nil {
 			t.Error("the run can be resumed again")
 		}
 	}
@@ -199,7 +200,7 @@ func (f *fleet) endsAsking(t testing.TB, code string, questions int) (id string)
 	t.Helper()
 	b := f.bridge(t, "one", queued())
 	id = f.startPaused(t, b, code, questions)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
+	waitUntil(t, func() bool { r, ok := b.roster.lookup(id); return ok && r.quiet() })
 	b.Close(0)
 	return id
 }
@@ -214,7 +215,7 @@ func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
 	if e := f.open(t, 1)[0]; e.Folder != "/home/ann/shop" {
 		t.Errorf("asked is for %q", e.Folder)
 	}
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
+	waitUntil(t, func() bool { r, ok := first.roster.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	second := f.bridge(t, "two", queued())
 	if err := second.ResumeInBackground(t.Context(), id, "the test"); err != nil {
@@ -243,8 +244,17 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 		if _, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.JournaledRun) error { k.State, k.Owner = kept.State, kept.Owner; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if st, ok := b.Run(t.Context(), id); !ok || st.State != want || st.Over() || len(b.Runs(t.Context())) != 1 || b.Runs(t.Context())[0].State != want {
-			t.Errorf("it is %+v (%v), want %s", st, ok, want)
+		type seen struct {
+			State string
+			Over  bool
+		}
+		var got []seen
+		one, _ := b.Run(t.Context(), id)
+		for _, st := range append(b.Runs(t.Context()), one) {
+			got = append(got, seen{st.State, st.Over()})
+		}
+		if diff := cmp.Diff([]seen{{want, false}, {want, false}}, got); diff != "" {
+			t.Errorf("in the list and by itself (-want +got):\n%s", diff)
 		}
 	}
 	if err := b.ResumeInBackground(t.Context(), id, "the test"); err != nil {
@@ -442,7 +452,7 @@ func TestAPausedRunExpires(t *testing.T) {
 	id := f.endsAsking(t, pauses, 2)
 	for _, jump := range []time.Duration{-1000 * time.Hour, 167 * time.Hour} {
 		b := f.bridge(t, fmt.Sprint("after ", jump), queued(), func(o *Options) { o.Now = func() time.Time { return time.Now().Add(jump) } })
-		if err := b.expire(t.Context()); err != nil {
+		if err := b.leases.expire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if st, ok := b.Run(t.Context(), id); !ok || st.State != RunPaused {
@@ -450,7 +460,7 @@ func TestAPausedRunExpires(t *testing.T) {
 		}
 	}
 	b := f.bridge(t, "late", queued(), func(o *Options) { o.Now = func() time.Time { return time.Now().Add(169 * time.Hour) } })
-	if err := b.expire(t.Context()); err != nil {
+	if err := b.leases.expire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Resume(t.Context(), id, "the test", nil); !errors.Is(err, ErrNoRun) {
@@ -480,7 +490,7 @@ func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 	defer func() { stop(); <-over }()
 	began := time.Now()
 	f.answer(t, f.open(t, 2)[0], yes)
-	if answered, err := second.answeredUnowned(t.Context(), began); err != nil || len(answered) > 0 {
+	if answered, err := second.leases.answeredUnowned(t.Context(), began); err != nil || len(answered) > 0 {
 		t.Errorf("after one of two answers: %v, %v", answered, err)
 	}
 	f.answer(t, f.open(t, 1)[0], yes)
@@ -498,10 +508,10 @@ func TestARestartMakesNoCalls(t *testing.T) {
 		f.answer(t, e, yes)
 	}
 	second := f.bridge(t, "two", queued())
-	if answered, err := second.answeredUnowned(t.Context(), before); err != nil || len(answered) != 1 {
+	if answered, err := second.leases.answeredUnowned(t.Context(), before); err != nil || len(answered) != 1 {
 		t.Errorf("a bridge that was there: %v, %v", answered, err)
 	}
-	if answered, err := second.answeredUnowned(t.Context(), time.Now()); err != nil || len(answered) > 0 {
+	if answered, err := second.leases.answeredUnowned(t.Context(), time.Now()); err != nil || len(answered) > 0 {
 		t.Errorf("one that begins afterwards: %v, %v", answered, err)
 	}
 }
@@ -515,10 +525,10 @@ func TestAPauseLoosensNothing(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", spec)
 	id := f.startPaused(t, first, code, 1)
-	r, _ := first.lookup(id)
-	first.mu.Lock()
+	r, _ := first.roster.lookup(id)
+	first.roster.mu.Lock()
 	r.session.addedProfile = "strict"
-	first.mu.Unlock()
+	first.roster.mu.Unlock()
 	waitUntil(t, func() bool { return r.quiet() })
 	first.Close(0)
 	f.answer(t, f.open(t, 1)[0], yes)
@@ -550,9 +560,9 @@ func (f *fleet) leftBy(t *testing.T, b *bench, c *mcp.ClientSession) (id string)
 	f.open(t, 1)
 	var r *run
 	waitUntil(t, func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, r = range b.live {
+		b.roster.mu.Lock()
+		defer b.roster.mu.Unlock()
+		for _, r = range b.roster.live {
 		}
 		return r != nil
 	})
@@ -623,7 +633,7 @@ func TestARunOnItsWayIsPutOff(t *testing.T) {
 		_, err := second.Resume(ctx, id, "the test", nil)
 		over <- err
 	}()
-	waitUntil(t, func() bool { _, live := second.lookup(id); return live })
+	waitUntil(t, func() bool { _, live := second.roster.lookup(id); return live })
 	cancel(left)
 	if err := <-over; !errors.Is(err, left) {
 		t.Errorf("it ends with %v", err)
@@ -631,7 +641,7 @@ func TestARunOnItsWayIsPutOff(t *testing.T) {
 	if st, ok := second.Run(t.Context(), id); !ok || st.State != RunPaused {
 		t.Errorf("it is %+v (%v)", st, ok)
 	}
-	second.StopRun(other, "the test")
+	second.roster.stop(other, "the test")
 	for _, e := range f.open(t, 2) {
 		f.answer(t, e, yes)
 	}

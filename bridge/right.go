@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
@@ -14,10 +15,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Resuming a run takes a right to it, the same in the bridge that it began
-// in, in another one, and after a restart. A run of a principal is that
-// principal's. One of nobody in particular is its session's, and whoever's who
-// has its secret, which the client got with the paused answer and nobody else.
+// Resuming a run takes a right to it, the same in the bridge that it began in, in
+// another one, and after a restart. A run of a principal is that principal's. A run
+// of nobody in particular belongs to its session, and to whoever has its secret,
+// which only the client got, with the paused answer.
+
+// A claimant is who resumes a run, and how people are reached from there.
+type claimant struct {
+	principal string
+	session   string // that they come from; empty for none
+	secret    string // of the run, if they have it
+	sealed    bool   // they have a state that this bridge, or one like it, sealed for the run
+	by        string // in words, for the record
+	anyone    bool   // whoever's run it is: the person who runs the bridge
+	reach     gate.Reach
+	conn      *mcp.ServerSession // nil on the command line
+	unasked   func(*approval.DeniedError)
+	left      bool // nobody waits for the answer, which is kept for whoever asks
+}
 
 // An ownership says who may go on with a run.
 type ownership struct {
@@ -27,7 +42,7 @@ type ownership struct {
 
 func (b *beginning) owner() ownership { return ownership{b.Principal, b.Session, b.Secret} }
 
-func (r *run) owner() ownership { return ownership{r.principal, r.session.id, r.secretHash} }
+func (r *run) owner() ownership { return ownership{r.principal, r.session.id, r.secret.hash} }
 
 // may reports whether the claimant has a right to a run.
 func (c claimant) may(o ownership) bool {
@@ -44,19 +59,25 @@ func (c claimant) may(o ownership) bool {
 	return c.knows(o.secret)
 }
 
-// knows reports whether the claimant has the secret that has a SHA-256.
+// knows reports whether the claimant has the secret with this SHA-256.
 func (c claimant) knows(secret []byte) bool {
 	sum := sha256.Sum256([]byte(c.secret))
 	return c.secret != "" && len(secret) == len(sum) && subtle.ConstantTimeCompare(sum[:], secret) == 1
 }
 
-// newSecret makes the secret of a run, and its SHA-256, which is what is kept.
-func newSecret() (secret string, sum []byte) {
+// A secret lets somebody without a principal go on with a run from another
+// session.
+type secret struct {
+	text string // empty where only its hash is known
+	hash []byte // SHA-256, which is what is kept
+}
+
+func newSecret() secret {
 	var random [16]byte
 	rand.Read(random[:])
-	secret = strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random[:]))
-	hash := sha256.Sum256([]byte(secret))
-	return secret, hash[:]
+	text := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random[:]))
+	hash := sha256.Sum256([]byte(text))
+	return secret{text, hash[:]}
 }
 
 // claimantOf is the client of a request, with the run's secret if it sent one.
@@ -66,21 +87,16 @@ func (s *Server) claimantOf(req *mcp.CallToolRequest, secret string) claimant {
 		who = "client " + canon.Cut(info.Name, 100)
 	}
 	c := claimant{principal: principal(req), secret: secret, by: who, reach: reach(req), conn: req.Session}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sess := s.sessions[req.Session]; sess != nil && !sess.brief {
+	if sess := s.roster.sessionOf(req.Session); sess != nil && !sess.brief {
 		c.session = sess.id
 	}
 	return c
 }
 
-// configuration is the one whose runs these are.
-func (s *Server) configuration() gate.Configuration { return s.o.Gate.Configuration() }
-
 // ours returns an [ElsewhereError] for a run that belongs to another
 // configuration.
-func (s *Server) ours(k ledger.JournaledRun, b beginning) error {
-	if own := s.configuration().ID; k.Configuration != own || b.Configuration.ID != own {
+func ours(here gate.Configuration, k ledger.JournaledRun, b beginning) error {
+	if k.Configuration != here.ID || b.Configuration.ID != here.ID {
 		return &ElsewhereError{k.Run, b.Configuration}
 	}
 	return nil

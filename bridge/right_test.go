@@ -38,7 +38,7 @@ func (f *fleet) under(name, configuration, a string, spec profiles.Spec) func(*t
 func (f *fleet) away(t *testing.T, b *bench, code string, n int) string {
 	t.Helper()
 	id := f.startPaused(t, b, code, n)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
+	waitUntil(t, func() bool { r, ok := b.roster.lookup(id); return ok && r.quiet() })
 	b.Close(0)
 	return id
 }
@@ -67,14 +67,14 @@ func TestARunBelongsToItsConfiguration(t *testing.T) {
 			_, err = other.Replay(t.Context(), id, func(Step) {})
 			elsewhere("runs replay", err)
 			for what, c := range map[string]claimant{"its principal": {principal: "ci"}, "a sealed state": {principal: "ci", sealed: true}, "nobody": {}} {
-				if _, err := other.resume(t.Context(), id, c); !errors.Is(err, ErrNoRun) {
+				if _, err := other.runner.resume(t.Context(), id, c); !errors.Is(err, ErrNoRun) {
 					t.Errorf("eval_resume of %s: %v", what, err)
 				}
 			}
 			if _, ok := other.Run(t.Context(), id); ok || len(other.Runs(t.Context())) > 0 || other.Status(t.Context()).Paused > 0 {
 				t.Errorf("it is listed: %v", other.Runs(t.Context()))
 			}
-			if last, err := other.answeredUnowned(t.Context(), time.Time{}); err != nil || len(last) > 0 {
+			if last, err := other.leases.answeredUnowned(t.Context(), time.Time{}); err != nil || len(last) > 0 {
 				t.Errorf("it is moved on: %v, %v", last, err)
 			}
 			if made := other.up.made(); len(made) > 0 {
@@ -144,7 +144,7 @@ func TestAServerThatBecameAnother(t *testing.T) {
 		f := newFleet()
 		b := f.under("one", "work", "staging", queued())(t)
 		id := f.startPaused(t, b, code, 1)
-		r, _ := b.lookup(id)
+		r, _ := b.roster.lookup(id)
 		view := newView(t, queued())
 		view.Identities = map[string]string{"a": "production", "b": "b"}
 		b.Replace(view)
@@ -180,7 +180,7 @@ return got`
 				t.Fatal(err)
 			}
 			f.answer(t, f.open(t, 1)[0], yes) // the second call is asked about as well
-			r, _ := second.lookup(id)
+			r, _ := second.roster.lookup(id)
 			<-r.done
 			st, _ := second.Run(t.Context(), id)
 			if want := `"result":["declined","{\"n\":2}","denied"]`; !strings.Contains(string(st.Result), want) {
@@ -196,8 +196,8 @@ return got`
 // Going on with a run of nobody in particular takes its session or its secret,
 // here and elsewhere.
 func TestTheRightToARun(t *testing.T) {
-	secret, sum := newSecret()
-	other, _ := newSecret()
+	made, other := newSecret(), newSecret()
+	secret, sum := made.text, made.hash
 	nobodys := ownership{session: "s1", secret: sum}
 	anns := ownership{principal: "ann", session: "s1", secret: sum}
 	for _, row := range []struct {
@@ -211,7 +211,7 @@ func TestTheRightToARun(t *testing.T) {
 		{"no session", claimant{}, nobodys, false},
 		{"no session, of a run without one", claimant{}, ownership{}, false},
 		{"its secret", claimant{session: "s2", secret: secret}, nobodys, true},
-		{"another secret", claimant{session: "s2", secret: other}, nobodys, false},
+		{"another secret", claimant{session: "s2", secret: other.text}, nobodys, false},
 		{"a part of its secret", claimant{secret: secret[:20]}, nobodys, false},
 		{"a secret, of a run that has none", claimant{secret: secret}, ownership{session: "s1"}, false},
 		{"a state that we sealed", claimant{sealed: true}, nobodys, true},
@@ -250,7 +250,7 @@ func TestAnotherSessionNeedsTheSecret(t *testing.T) {
 			}
 			b := first
 			if where == "another bridge" {
-				waitUntil(t, func() bool { r, ok := first.lookup(paused.Run); return ok && r.quiet() })
+				waitUntil(t, func() bool { r, ok := first.roster.lookup(paused.Run); return ok && r.quiet() })
 				first.Close(0)
 				b = f.under("second", "work", "a", spec)(t)
 			}

@@ -67,7 +67,7 @@ func (a *statelessAsker) inputRequired(all []approval.Request) *mcp.CallToolResu
 	if a.round >= maxRounds {
 		return a.paused("the script has more questions than one call may ask")
 	}
-	a.s.leave(a.r)
+	a.s.runner.leave(a.r)
 	now := time.Now()
 	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
 		Missed: map[string]string{}, Left: a.left, Given: a.s.o.Now(), Expires: now.Add(stateFor)}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/elicit"
-	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,29 +18,6 @@ import (
 // which is not held meanwhile. One with a session does not come back to the call
 // by itself, so there it waits as long as the client holds the call.
 const statelessPatience = 5 * time.Minute
-
-// elicitFor makes what the upstream servers of a run see of it.
-func (s *Server) elicitFor(r *run) *elicit.Client {
-	sess := r.session
-	return elicit.New(elicit.Options{
-		Run: r.id, Session: sess.id, Can: sess.can, Queue: sess.prompts, Now: s.o.Now,
-		LogLevel: func() string {
-			if sess.conn == nil || sess.logLevel != "" {
-				return sess.logLevel
-			}
-			return s.levels.Of(sess.conn)
-		},
-		Patience: func() time.Duration {
-			if sess.stateless {
-				return statelessPatience
-			}
-			return s.o.Gate.View().Profiles.ClientPatience(sess.client)
-		},
-		Record: func(ctx context.Context, rec elicit.Record) error {
-			return r.gate.RecordServerRequest(ctx, gate.ServerRequest(rec))
-		},
-	})
-}
 
 var errTooManyRounds = errors.New("the script has more questions than one call may ask")
 
@@ -60,7 +36,7 @@ func (a *statelessAsker) serverRequestRequired(q *elicit.Request) *mcp.CallToolR
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())
 	}
-	a.s.leave(a.r)
+	a.s.runner.leave(a.r)
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{q.ID(): q.Input()}, RequestState: sealed}
 }
 
@@ -76,8 +52,8 @@ func (a *statelessAsker) serverRequestAnswered(st seal.State) {
 	}
 }
 
-// noteServerForm returns what notes how fast a server's form was answered: that
-// too tells whether a person is there.
+// noteServerForm returns a function that notes how fast a server's form was answered,
+// which tells whether a person is there.
 func (a *attachment) noteServerForm(asked time.Time) func(*mcp.ElicitResult) {
 	return func(res *mcp.ElicitResult) {
 		a.reflex().NoteServerForm(res, a.s.o.Now().Sub(asked))

@@ -34,7 +34,7 @@ type session struct {
 
 	boundBefore []string // profiles that bound it before its run was suspended
 
-	// Guarded by Server.mu.
+	// Guarded by roster.mu.
 	runs         int    // under way
 	ran          bool   // there was one
 	addedProfile string // the profile that binds it beside its tool's, if any
@@ -49,14 +49,22 @@ const maxRuns = 16
 // session returns the session that a request came on, and makes it where there
 // is none yet. It ends when the connection does.
 func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, ErrClosed
+	sess, first, err := s.roster.admit(req.Session, func() *session { return s.newSession(req) })
+	if err != nil {
+		return nil, err
 	}
-	if sess := s.sessions[req.Session]; sess != nil {
-		return sess, nil
+	if first {
+		// The SDK has no hook for the end of a session; Wait returns then.
+		go func() {
+			sess.conn.Wait()
+			s.roster.disconnect(sess)
+			s.runner.closeSession(sess)
+		}()
 	}
+	return sess, nil
+}
+
+func (s *Server) newSession(req *mcp.CallToolRequest) *session {
 	sess := &session{
 		id:      newID("s"),
 		started: s.o.Now(),
@@ -76,18 +84,7 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	if info := req.ClientInfo(); info != nil {
 		sess.client = info.Name
 	}
-	s.sessions[req.Session] = sess
-	conn := req.Session
-	// The SDK has no hook for the end of a session; Wait returns then.
-	go func() {
-		conn.Wait()
-		s.mu.Lock()
-		delete(s.sessions, conn)
-		sess.closed = true
-		s.mu.Unlock()
-		s.closeSession(sess)
-	}()
-	return sess, nil
+	return sess
 }
 
 // greet makes the session of a client that has just connected, so that it is
@@ -98,52 +95,4 @@ func (s *Server) greet(req *mcp.InitializedRequest) {
 	}
 	// An error means that the bridge is closing: the next request is told.
 	_, _ = s.session(&mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{}})
-}
-
-// loose makes a session that no connection has: scripts run in it one at a
-// time, and leave nothing for later ones.
-func (s *Server) loose(client string) *session {
-	return &session{id: newID("s"), client: client, brief: true, started: s.o.Now(),
-		sandbox: s.o.Pool.Session(), handles: handles.New(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(forms.Reflex)}
-}
-
-// closeSession gives back what a session holds once its connection is over and its
-// last run has ended: a run that waits for a person outlives the stateless
-// request that started it.
-func (s *Server) closeSession(sess *session) {
-	s.mu.Lock()
-	if !sess.closed || sess.runs > 0 || sess.gone {
-		s.mu.Unlock()
-		return
-	}
-	sess.gone = true
-	goesOn := s.twinLocked(sess) != nil
-	s.mu.Unlock()
-	defer sess.sandbox.Close()
-	if goesOn { // as the session that a resumed run came from, or in another run of it
-		return
-	}
-	if err := s.o.Gate.Broker().EndSession(sess.id); err != nil {
-		s.o.Logger.Error("ending a session", "session", sess.id, "err", err)
-	}
-	if s.o.Ended != nil {
-		s.o.Ended(sess.id)
-	}
-}
-
-// twinLocked is another session of the same id that goes on, nil if there is
-// none: a run that is resumed has a session of its own, which stands for the one
-// that it began in.
-func (s *Server) twinLocked(sess *session) *session {
-	for _, other := range s.sessions {
-		if other != sess && other.id == sess.id {
-			return other
-		}
-	}
-	for _, r := range s.live {
-		if r.session != sess && r.session.id == sess.id {
-			return r.session
-		}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/mcphttptest"
 	"codemode-bridge/profiles"
 )
 
@@ -14,7 +15,7 @@ import (
 // requests.
 func opened(t *testing.T, url, version string) []string {
 	t.Helper()
-	res := post(t, "POST", url+"/mcp", strings.Replace(initialize, "2025-06-18", version, 1))
+	res := mcphttptest.Post(t, "POST", url+"/mcp", strings.Replace(mcphttptest.Initialize, "2025-06-18", version, 1))
 	if _, err := io.ReadAll(res.Body); err != nil { // the header comes before the session is open
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func opened(t *testing.T, url, version string) []string {
 	if version > "2025-03-26" {
 		headers = append(headers, "Mcp-Protocol-Version", version)
 	}
-	post(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)
+	mcphttptest.Post(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)
 	return headers
 }
 
@@ -45,7 +46,7 @@ func TestHTTPAnswersAsJSONRPC(t *testing.T) {
 		{"a notification with an id", `{"jsonrpc":"2.0","id":2,"method":"notifications/initialized"}`, session, 400, `"code":-32600`},
 		{"a call without params", `{"jsonrpc":"2.0","id":"x","method":"tools/call"}`, session, 400, `"id":"x"`},
 		{"no session", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, nil, 400, "initialize opens a session"},
-		{"a second initialize", strings.Replace(initialize, `"id":1`, `"id":2`, 1), session, 200, `"code":-32600,"message":"invalid request: duplicate \"initialize\" received"`},
+		{"a second initialize", strings.Replace(mcphttptest.Initialize, `"id":1`, `"id":2`, 1), session, 200, `"code":-32600,"message":"invalid request: duplicate \"initialize\" received"`},
 		{"initialize without params", `{"jsonrpc":"2.0","id":2,"method":"initialize"}`, nil, 400, `"code":-32602`},
 		{"no JSON", `{bad`, session, 400, `"code":-32700`},
 		{"no object", `null`, session, 400, `"id":null`},
@@ -68,10 +69,10 @@ func TestHTTPAnswersAsJSONRPC(t *testing.T) {
 		{"an empty batch", `[]`, old, 400, "an empty batch"},
 		{"a batch with what is no message", `[{"jsonrpc":"2.0","id":2,"method":"ping"},7]`, old, 400, `"code":-32600`},
 		{"a batch with a name twice", `[{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","name":"x"}}]`, old, 400, `"id":2`},
-		{"a batch that opens a session", `[` + initialize + `]`, nil, 400, "batches"},
+		{"a batch that opens a session", `[` + mcphttptest.Initialize + `]`, nil, 400, "batches"},
 		{"a batch in a newer session", `[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, session[:2], 400, "batches are of protocol 2025-03-26"},
 	} {
-		res := post(t, "POST", server.URL+"/mcp", row.body, row.headers...)
+		res := mcphttptest.Post(t, "POST", server.URL+"/mcp", row.body, row.headers...)
 		body, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode != row.status || !strings.Contains(string(body), row.want) {
 			t.Errorf("%s: status %d, want %d: %s %v", row.name, res.StatusCode, row.status, body, err)

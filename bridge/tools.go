@@ -10,13 +10,12 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
-	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// retool makes the tools that clients see those of the gate's present view.
-// What has not changed is left alone, so that nobody is told of nothing.
+// retool makes the tools that clients see those of the gate's present view. What has
+// not changed is left alone, since clients are told of every change.
 func (s *Server) retool() {
 	s.rebuild.Lock()
 	defer s.rebuild.Unlock()
@@ -39,10 +38,6 @@ func (s *Server) retool() {
 		}
 	}
 }
-
-// canPause reports whether a run can come to wait for a person: only where
-// there are profiles, since nothing else asks.
-func canPause(set *profiles.Set) bool { return len(set.Names()) > 0 }
 
 type offered struct {
 	tool    *mcp.Tool
@@ -69,7 +64,7 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 			offer(t, s.discover)
 		}
 	}
-	if canPause(view.Profiles) {
+	if len(view.Profiles.Names()) > 0 { // nothing else asks people, so that a run pauses
 		offer(surface.Resume(), s.evalResume)
 	}
 	if s.o.Full {
@@ -89,9 +84,9 @@ type Status struct {
 	Catalog  string          `json:"catalog_revision"`
 	Runs     int             `json:"runs"`
 	Asking   approval.Counts `json:"asking"` // of all sessions
+	Paused   int             `json:"paused"` // runs that wait without a bridge
 	// Requests are the asking session's own that wait for a person. Their
 	// arguments are for the person alone.
-	Paused   int      `json:"paused"` // runs that wait without a bridge
 	Requests []string `json:"requests,omitempty"`
 	Problem  string   `json:"config_problem,omitempty"`
 	Held     string   `json:"config_held,omitempty"`
@@ -134,10 +129,8 @@ func (s *Server) Status(ctx context.Context) Status {
 	if s.o.Unrecorded != nil {
 		out.Audit = s.o.Unrecorded()
 	}
-	s.mu.Lock()
-	out.Runs = len(s.live)
-	s.mu.Unlock()
-	out.Paused = len(s.paused(ctx))
+	out.Runs = s.roster.running()
+	out.Paused = len(s.leases.paused(ctx))
 	return out
 }
 

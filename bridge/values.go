@@ -45,9 +45,9 @@ func (s shelf) media(a gate.Answer) []any {
 		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
 			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.Resource.MIMEType, URI: c.Resource.URI, Text: *c.Resource.Text, Block: c.Raw}))
 		case c.Type == "resource" && c.Resource != nil:
-			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.Resource.MIMEType, URI: c.Resource.URI, Text: c.Resource.Blob, Block: c.Raw}))
+			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.Resource.MIMEType, URI: c.Resource.URI, Text: c.Resource.Blob, Base64: true, Block: c.Raw}))
 		default:
-			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.MIMEType, Text: c.Data, Block: c.Raw}))
+			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.MIMEType, Text: c.Data, Base64: true, Block: c.Raw}))
 		}
 	}
 	return all
@@ -81,7 +81,7 @@ func (e *toolError) content() []any {
 // whole, unless no later script could read that.
 func (r *run) fit(value json.RawMessage) json.RawMessage {
 	if r.session.brief {
-		return handles.Fit(value, r.maxResult, nil)
+		return handles.Fit(value, r.limits.result, nil)
 	}
-	return handles.Fit(value, r.maxResult, r.session.handles)
+	return handles.Fit(value, r.limits.result, r.session.handles)
 }

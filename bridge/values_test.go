@@ -1,11 +1,14 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,9 +44,9 @@ func TestValuesOfAnswers(t *testing.T) {
 		{"nothing", get("nothing") + `return v`, `""`},
 		{"texts", get("lines") + `return v`, `"a\nb"`},
 		{"text that is JSON stays text", get("json") + `return [typeof v, json(v).n]`, `["string",7]`},
-		{"audio", get("audio") + `return [v.text, v.media.length, v.media[0].kind, v.media[0].mimeType, v.media[0].size]`, `["",1,"audio","audio/wav",8]`},
+		{"audio", get("audio") + `return [v.text, v.media.length, v.media[0].kind, v.media[0].mimeType, v.media[0].size]`, `["",1,"audio","audio/wav",5]`},
 		{"a resource, read by slice", get("resource") + `const [h] = v.media; return [v.text, h.uri, h.size, await codemode.read(h, "[0:5]"), await codemode.read(h.handle, "[-4:]")]`, `["see","file:///a",13,"grüße","welt"]`},
-		{"a blob, as base64", get("blob") + `return atob(await codemode.read(v.media[0]))`, `"hello"`},
+		{"a blob, as base64", get("blob") + `const [h] = v.media; return [h.size, atob(await codemode.read(h))]`, `[5,"hello"]`},
 		{"a link is not fetched", get("link") + `return v.media`, `[{"kind":"resource_link","mimeType":"text/plain","name":"c","uri":"file:///c"}]`},
 		{"a path into text", get("resource") + `return await codemode.read(v.media[0], "a.b")`, "Error: codemode.read: the value is text"},
 		{"raw is the whole", `const r = await codemode.raw("a__echo", {kind: "structured"}); return [r.content[0].text, r.structuredContent.n]`, `["seven",7]`},
@@ -68,4 +71,42 @@ func TestValuesOfAnswers(t *testing.T) {
 	if text, ok := res.Content[2].(*mcp.EmbeddedResource); !ok || text.Resource.Text != "grüße, welt" {
 		t.Errorf("the second: %+v", res.Content[2])
 	}
+}
+
+// A run that is resumed sees the sizes that it was told, also where an earlier
+// program wrote them.
+func TestAResumedRunKeepsItsSizes(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	first.up.tools["b__echo"] = func(context.Context, json.RawMessage) (string, error) {
+		return `{"content":[{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}`, nil
+	}
+	id := f.startPaused(t, first, `const {media: [h]} = await codemode.b__echo({}); await codemode.a__echo({}); return h.size`, 1)
+	waitUntil(t, func() bool { r, ok := first.roster.lookup(id); return ok && r.quiet() })
+	first.Close(0)
+	f.answer(t, f.open(t, 1)[0], yes)
+	second := f.bridge(t, "two", queued(), func(o *Options) {
+		o.Journal = rewritten{Store: f.records, from: `"size":5`, to: `"size":8`}
+	})
+	res, err := second.Resume(t.Context(), id, "the test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := string(res.StructuredContent.(json.RawMessage)); !strings.Contains(out, `"result":8`) {
+		t.Errorf("it was told 8, and answers %s", out)
+	}
+}
+
+// A rewritten store reads journals with another text in the place of one.
+type rewritten struct {
+	*memstore.Store
+	from, to string
+}
+
+func (s rewritten) Read(ctx context.Context, run string) (ledger.JournaledRun, []ledger.JournalEntry, error) {
+	kept, entries, err := s.Store.Read(ctx, run)
+	for i := range entries {
+		entries[i].Body = bytes.ReplaceAll(entries[i].Body, []byte(s.from), []byte(s.to))
+	}
+	return kept, entries, err
 }

@@ -50,8 +50,8 @@ func TestListsOfTheHandbook(t *testing.T) {
 		deny("filesystem__delete_file", `{}`, "denylist", changed),
 	)
 	merge := s.Default().Decide(call(t, "gitlab__merge_request", `{}`))
-	if merge.Timeout != 2*time.Minute || !merge.RequireReason || merge.Remember || merge.Risk != High {
-		t.Errorf("the rule's duties are lost: %s", pretty(merge))
+	if diff := cmp.Diff([]any{2 * time.Minute, true, false, High}, []any{merge.Timeout, merge.RequireReason, merge.Remember, merge.Risk}); diff != "" {
+		t.Errorf("the rule's duties are lost (-want +got):\n%s", diff)
 	}
 }
 
@@ -373,8 +373,8 @@ func TestEveryErrorDenies(t *testing.T) {
 				continue // these look at the policy only for other calls
 			}
 			d := p.decide(&c, broken, nil)
-			if d.Disposition != Deny || d.Because().Kind != KindPolicyError || d.Notify || len(d.Reasons) != 1 {
-				t.Errorf("%s in step %d: %s", name, i, pretty(d))
+			if diff := cmp.Diff([]any{Deny, KindPolicyError, false, 1}, []any{d.Disposition, d.Because().Kind, d.Notify, len(d.Reasons)}); diff != "" {
+				t.Errorf("%s in step %d (-want +got):\n%s", name, i, diff)
 			}
 			if strings.Contains(pretty(d), "secret") {
 				t.Errorf("%s in step %d: the reason quotes the panic", name, i)
@@ -425,8 +425,11 @@ func TestHiddenAndDisplay(t *testing.T) {
 	  {"tools": ["a__x"], "hidden": {"ssn": "[number]"}, "display": {"maxString": 50}},
 	  {"tools": ["b__*"], "hidden": ["other"]}]}`)
 	d := p.Decide(call(t, "a__x", `{}`))
-	if len(d.Hidden) != 2 || d.Hidden["ssn"] != "[number]" || d.Hidden["pin"] != "" || d.Display != (Display{MaxString: 50, MaxArray: 5}) {
-		t.Errorf("got %s", pretty(d))
+	if diff := cmp.Diff(map[string]string{"ssn": "[number]", "pin": ""}, d.Hidden); diff != "" {
+		t.Errorf("other names are hidden (-want +got):\n%s", diff)
+	}
+	if want := (Display{MaxString: 50, MaxArray: 5}); d.Display != want {
+		t.Errorf("got %+v, want %+v", d.Display, want)
 	}
 }
 

@@ -16,12 +16,12 @@ const (
 
 // A pattern is a compiled glob over the whole of server__tool.
 //
-//   - any sequence of characters; it crosses everything
-//     ?        any one character
-//     [a-z]    one character of the range; [!a-z] one that is not
-//     [abc]    one of the characters; [!abc] one that is none of them
-//     {a,b}    either of the patterns, which may be nested
-//     \x       x itself
+//	?        any one character
+//	*        any sequence of characters; it crosses everything
+//	[a-z]    one character of the range; [!a-z] one that is not
+//	[abc]    one of the characters; [!abc] one that is none of them
+//	{a,b}    either of the patterns, which may be nested
+//	\x       x itself
 //
 // No character is a separator: with "." as one, `*delete*` would silently
 // miss `github.delete_repo`.

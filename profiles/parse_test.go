@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Bad input: each is refused with the place and a word that helps.
@@ -115,8 +117,11 @@ func TestProblems(t *testing.T) {
 			continue
 		}
 		p := problems[0]
-		if s != nil || p.Path != test.path || p.Offset != test.offset || !strings.Contains(p.String(), test.message) {
-			t.Errorf("%s:\ngot  %s at %d\nwant %s: %s at %d", test.section, p, p.Offset, test.path, test.message, test.offset)
+		if s != nil {
+			t.Errorf("%s: a set in spite of its problem", test.section)
+		}
+		if diff := cmp.Diff([]any{test.path, test.offset}, []any{p.Path, p.Offset}); diff != "" || !strings.Contains(p.String(), test.message) {
+			t.Errorf("%s: got %s, want %s (-want +got):\n%s", test.section, p, test.message, diff)
 		}
 	}
 }
@@ -252,9 +257,10 @@ func TestExtends(t *testing.T) {
 		t.Errorf("limits: %s", pretty(l))
 	}
 	e := leaf.Effective()
-	if e.Extends != nil || !slices.Equal(e.Denylist, []string{"a__d"}) || !slices.Equal(e.Asklist, []string{"a__q", "a__ok"}) ||
-		!slices.Equal(e.Allowlist, []string{"a__ok", "*"}) || len(e.Rules) != 1 || *e.Default != "allow" || *e.ElicitationFallback != "queue" {
-		t.Errorf("effective: %s", pretty(e))
+	want := ProfileSpec{Denylist: []string{"a__d"}, Asklist: []string{"a__q", "a__ok"}, Allowlist: []string{"a__ok", "*"}, Default: new("allow"), ElicitationFallback: new("queue")}
+	got := ProfileSpec{Denylist: e.Denylist, Asklist: e.Asklist, Allowlist: e.Allowlist, Default: e.Default, ElicitationFallback: e.ElicitationFallback, Extends: e.Extends}
+	if diff := cmp.Diff(want, got); diff != "" || len(e.Rules) != 1 {
+		t.Errorf("effective, with %d rules (-want +got):\n%s", len(e.Rules), diff)
 	}
 	// What it comes to, written as a profile, decides the same.
 	flat, problems := Parse(Spec{Profiles: map[string]*ProfileSpec{"leaf": &e}})

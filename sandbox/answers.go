@@ -8,7 +8,7 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// An answer is given, queued, and written.
+// How an answer gets from the host into the queue, and from there to the worker.
 
 // drainTimeout is how long a worker may take, after a run, to read what
 // was being written to it.
@@ -76,8 +76,8 @@ func (r *run) deliverLaterLocked() {
 	})
 }
 
-// writeBatchLocked writes what is in the queue, without the lock. The caller
-// has set writing.
+// writeBatchLocked writes what is in the queue; it releases the lock meanwhile.
+// The caller has set writing.
 func (r *run) writeBatchLocked() {
 	batch := r.queue.take()
 	r.startClockLocked(time.Now()) // from here on the worker may be busy

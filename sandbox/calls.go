@@ -14,11 +14,11 @@ import (
 // timers. A run has one, under its lock.
 type openCalls struct {
 	limits   Limits
-	made     int               // calls made so far, timers included
+	made     int               // calls made so far, including timers
 	timers   int               // timers among them
 	byNumber map[int]*openCall // made and not answered
 	args     int               // bytes of their arguments
-	active   int               // those that the host works on; timers not counted
+	active   int               // those that the host works on, without timers
 	waiting  []Call            // those beyond Limits.Parallel, in the order of their numbers
 }
 
@@ -30,7 +30,7 @@ type openCall struct {
 	at    analysis.Position
 }
 
-// calls returns how many calls were made, timers not counted.
+// calls returns how many calls were made, without timers.
 func (o *openCalls) calls() int { return o.made - o.timers }
 
 // add checks whether a call may come now, and opens it.
@@ -56,8 +56,8 @@ func (o *openCalls) add(c wire.Call, args []byte) (Call, error) {
 	return Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}, nil
 }
 
-// admit reports whether the host may begin a call now. One that may not waits
-// until remove returns it.
+// admit reports whether the host may begin a call now. A call that it may not
+// begin waits until remove returns it.
 func (o *openCalls) admit(c Call) bool {
 	if o.active >= o.limits.Parallel {
 		o.waiting = append(o.waiting, c)
@@ -88,7 +88,7 @@ func (o *openCalls) remove(number int) (answered *openCall, next *Call) {
 	return answered, next
 }
 
-// forget closes all calls without an answer.
+// forget drops all open calls: nobody will answer them.
 func (o *openCalls) forget() { o.byNumber, o.waiting = nil, nil }
 
 // onlyTimers reports whether nothing but timers is open.

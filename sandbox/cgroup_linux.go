@@ -36,7 +36,7 @@ var delegated = sync.OnceValue(func() delegation {
 var errNotDelegated = errors.New("no control group is delegated to this program")
 
 // findDelegation looks in the tree below root for the group that the file own
-// names, which is like /proc/self/cgroup.
+// names, in the form of /proc/self/cgroup.
 func findDelegation(root, own string) delegation {
 	b, err := os.ReadFile(own)
 	if err != nil {
@@ -72,7 +72,7 @@ func isDelegated(folder string) bool {
 		unix.Access(filepath.Join(folder, "cgroup.subtree_control"), unix.W_OK) == nil
 }
 
-// handOn enables limits of memory and processes for the folder's groups.
+// handOn makes limits of memory and processes available to the folder's groups.
 func handOn(folder string) error {
 	control := filepath.Join(folder, "cgroup.subtree_control")
 	b, err := os.ReadFile(control)

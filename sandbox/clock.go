@@ -175,8 +175,19 @@ func (a *alarm) set(now, at time.Time, f func()) {
 	a.at = at
 }
 
-// came notes that the alarm went off: it does not go off again unless it is set.
-func (a *alarm) came() { a.at = time.Time{} }
+// wentOff notes that the alarm went off: it does not go off again unless it is set.
+func (a *alarm) wentOff() { a.at = time.Time{} }
+
+// passed reports whether a moment has come; the zero time never does.
+func passed(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
+
+// earlier is the earlier of two times; the zero time is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
 
 // A scriptTimer is a timer of the script. Timers fire in the order of their times, and
 // those with the same time in the order in which they were set.

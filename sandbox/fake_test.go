@@ -25,7 +25,7 @@ import (
 )
 
 // TestMain is also the worker: the tests start this binary again, with
-// "worker" for the real one or "fake" for one that does as a test wishes.
+// "worker" for the real one or "fake" for one that does what a test asks.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -111,7 +111,8 @@ func (f *fake) serve() {
 	}
 }
 
-// identity tells processes apart: many a worker is number 1 in its own eyes.
+// identity tells processes apart: in a namespace of its own every worker is
+// process 1.
 var identity = rand.Text()
 
 // spin uses a processor for ever.

@@ -20,7 +20,7 @@ import (
 // The first line of each says how it must end:
 //
 //	// expect: result {"a":1}
-//	// expect: error TypeError: the begin of its message
+//	// expect: error TypeError: the beginning of its message
 //	// expect: limit memory
 //	// expect: limit memory || limit recursion
 //
@@ -145,8 +145,8 @@ func outcome(r Result, err error) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(line[1 : len(line)-1])
 }
 
-// expects reports whether an attack may end like this. On a busy machine its time
-// on the wall may be over first.
+// expects reports whether an attack may end like this. On a busy machine its wall
+// time may run out first.
 func (a attack) expects(got string) bool {
 	if got == "limit "+LimitWall {
 		got = "limit " + LimitCPU

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A session that runs one script after the other does not have its worker
-// looked at each time, but for what it has used when a run begins; one that has
-// come to rest is.
+// While a session runs one script after another, its idle worker is not looked at
+// each time, apart from the processor time it has used when a run begins. A worker
+// that stays idle is.
 func TestIdleIsNotCheckedAfterEveryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runs = 200

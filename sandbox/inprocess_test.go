@@ -10,8 +10,8 @@ import (
 	"codemode-bridge/sandbox/worker"
 )
 
-// A worker in this process does what one of its own does, in the time of a
-// bubble: half a minute of the script's timers takes none.
+// A worker in this process does what one in a process of its own does, in the time
+// of a bubble: half a minute of the script's timers takes no time.
 func TestWorkerInProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, err := NewPool(Options{Serve: worker.Serve, Warm: 1})
@@ -41,7 +41,7 @@ func TestWorkerInProcess(t *testing.T) {
 	})
 }
 
-// A limit that is passed while the engine is made ready is said to be that.
+// A limit that is exceeded while the engine is prepared is reported as a limit.
 func TestLimitBeforeTheScript(t *testing.T) {
 	pool, err := NewPool(Options{Serve: worker.Serve, Warm: -1})
 	if err != nil {

@@ -166,7 +166,7 @@ return [timer, Math.random(), Date.now(), [3, 1, 2].sort().map(String), typeof i
   own(Object.getPrototypeOf(async () => 0)), own(Object.getPrototypeOf(function* () {}).prototype), own(Iterator.prototype)];`
 
 // TestRunsShareNothing runs pairs of scripts in one worker: the first leaves
-// what it can, and the second finds the world as the first run of all did.
+// behind what it can, and the second finds the world as the very first run did.
 func TestRunsShareNothing(t *testing.T) {
 	pairs := 1000
 	if testing.Short() || raceDetector {

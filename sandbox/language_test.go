@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"sort"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestLanguage runs testdata/language: ordinary scripts, as models write them,
@@ -76,8 +77,8 @@ func TestLanguage(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("logged\n%s\nNode logs\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("logged, beside what Node logs (-want +got):\n%s", diff)
 			}
 		})
 		return nil
@@ -145,7 +146,7 @@ func (h *scriptedHost) Call(_ context.Context, c Call, settle func(Reply)) {
 	for _, a := range h.tools[c.Name] {
 		fits := true
 		for k, v := range a.Args {
-			fits = fits && reflect.DeepEqual(args[k], v)
+			fits = fits && cmp.Equal(args[k], v)
 		}
 		switch {
 		case !fits:

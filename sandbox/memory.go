@@ -34,7 +34,7 @@ func defaultMemory() int64 {
 	return unknownMemory / 2
 }
 
-// counts is what the worker counts with.
+// counts returns the memory that the worker counts with.
 func (w *process) counts() int64 {
 	if w.unmeasured {
 		return w.heap
@@ -42,7 +42,8 @@ func (w *process) counts() int64 {
 	return max(w.used, min(reserve, w.heap))
 }
 
-// need is what a worker with such a heap limit counts with before it is measured.
+// need returns what a worker with such a heap limit counts with before it is
+// measured.
 func need(heap int64) int64 {
 	if !measuresMemory {
 		return heap

@@ -25,8 +25,8 @@ func residentMemory(pid int) (int64, bool) {
 	return pages * int64(os.Getpagesize()), err == nil
 }
 
-// machineMemory is what this program may use: all that the machine has, or less
-// if a control group that it is in says so.
+// machineMemory returns what this program may use: all that the machine has, or
+// less if one of its control groups says so.
 func machineMemory() (int64, bool) {
 	all, ok := totalMemory("/proc/meminfo")
 	if limit, limited := groupMemory("/sys/fs/cgroup", "/proc/self/cgroup"); limited && (!ok || limit < all) {
@@ -50,9 +50,9 @@ func totalMemory(file string) (int64, bool) {
 	return 0, false
 }
 
-// groupMemory is the lowest limit of memory of the groups that the file own
-// names, which is like /proc/self/cgroup, and of those above them, in the tree of
-// either version below root.
+// groupMemory returns the lowest memory limit of the control groups that the file
+// own names, in the form of /proc/self/cgroup, and of those above them, in the
+// tree below root of either version.
 func groupMemory(root, own string) (limit int64, ok bool) {
 	b, err := os.ReadFile(own)
 	if err != nil {
@@ -69,7 +69,7 @@ func groupMemory(root, own string) (limit int64, ok bool) {
 			continue
 		}
 		for folder := filepath.Join(top, path); ; folder = filepath.Dir(folder) {
-			// Where it is not a number ("max"), or not there, there is no limit.
+			// A missing file, or one with "max", is no limit.
 			if b, err := os.ReadFile(filepath.Join(folder, file)); err == nil {
 				if n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); err == nil && n > 0 && (!ok || n < limit) {
 					limit, ok = n, true

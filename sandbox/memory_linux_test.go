@@ -51,7 +51,8 @@ func TestMachineMemory(t *testing.T) {
 	}
 }
 
-// A script that takes what all scripts together may have ends, and says so.
+// A script that takes the memory of all scripts together is ended, and its error
+// says why.
 func TestRealWorkerKeepsTheBudget(t *testing.T) {
 	pool := workers(t, Options{Warm: -1, Memory: 100 << 20})
 	_, err := eval(t, pool.Session(), "const all = []; for (let i = 0; i < 150; i++) all.push(new Uint8Array(1 << 20).fill(1)); await codemode.echo__wait({}); return all.length", &recorder{answer: waitForEver})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A weighed worker says what it uses.
+// A weighed worker uses as much memory as a test says.
 type weighed struct {
 	*process
 	uses atomic.Int64
@@ -92,8 +92,8 @@ func TestBudgetOfMemory(t *testing.T) {
 	})
 }
 
-// What workers use counts where it is more than they count with anyway, and no
-// longer when they have given it back.
+// What workers use counts if it is more than they count with anyway, until they
+// have given it back.
 func TestBudgetCountsWhatIsUsed(t *testing.T) {
 	budgeted(t, Options{}, func(t *testing.T, pool *Pool, workers func() []*weighed) {
 		runs(t.Context(), pool)

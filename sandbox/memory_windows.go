@@ -8,7 +8,7 @@ import (
 
 var globalMemoryStatus = windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
 
-// machineMemory is all that the machine has.
+// machineMemory returns all that the machine has.
 func machineMemory() (int64, bool) {
 	var status struct { // MEMORYSTATUSEX
 		length, load                                                                uint32

@@ -2,7 +2,7 @@ package sandbox
 
 import "codemode-bridge/sandbox/wire"
 
-// What a Host may be asked for in Call.Op.
+// The operations of calls, as Call.Op has them.
 const (
 	OpTool     = wire.OpTool     // codemode.server__tool(args), codemode.search_tools(args)
 	OpRaw      = wire.OpRaw      // codemode.raw(name, args)
@@ -11,7 +11,7 @@ const (
 	OpRun      = wire.OpRun      // codemode.run(name, input)
 	OpResource = wire.OpResource // codemode.resources.<Name>(args)
 	OpPrompt   = wire.OpPrompt   // codemode.prompts.<Name>(args)
-	OpTimer    = wire.OpTimer    // setTimeout and its like: only a TimerHost is told
+	OpTimer    = wire.OpTimer    // setTimeout and the like: only a TimerHost gets these
 )
 
 // The limits that a LimitError can name.

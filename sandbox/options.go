@@ -30,14 +30,14 @@ type Options struct {
 	// Further runs queue. Zero means 64.
 	MaxWorkers int
 	// Memory bounds what all workers use together, in bytes; see memory.go. Zero
-	// means half of what this program may use of the machine's.
+	// means half of the machine's memory that this program may use.
 	Memory int64
 	// MemoryWait is how long a run waits for room in Memory before it ends. Zero
 	// means 30 s.
 	MemoryWait time.Duration
 	// Crowded, if not nil, is called by each run that has to wait for a worker and
 	// finds none to take over, so that the caller can end a dispensable run. It must
-	// not wait for that.
+	// not wait until that has ended.
 	Crowded func()
 	// IdleTimeout is how long a session keeps its worker without a run. Zero
 	// means 5 minutes.
@@ -75,15 +75,15 @@ func (o Options) withDefaults() Options {
 // Limits bound one run. A zero field means its default; nothing is
 // unlimited.
 type Limits struct {
-	CPU      time.Duration // that running the script takes, waiting for answers not counted; 10 s. By the clock on the wall, four times that
-	Waiting  time.Duration // waiting in all for nothing but timers, no call open; 60 s
+	CPU      time.Duration // of running the script, without waiting for answers; 10 s. Wall time may be wire.WallFactor times that
+	Waiting  time.Duration // in which the script waits for its timers alone, with no call open; 60 s
 	Heap     int64         // bytes of the worker's heap; 256 MB
-	Calls    int           // calls, timers not counted; 1,000. Of timers, wire.MaxTimers
-	Parallel int           // calls open at a time, timers not counted; 100. Further ones wait
+	Calls    int           // calls, without timers; 1,000. wire.MaxTimers bounds those
+	Parallel int           // calls open at a time, without timers; 100. Further ones wait
 	Source   int64         // bytes of the script; 256 KB
 	Input    int64         // bytes of its input; 1 MB
 	Logs     int64         // bytes of logs that are kept; 64 KB
-	Result   int64         // bytes of the result's JSON that leave the worker; 16 MB
+	Result   int64         // bytes of the result's JSON; 16 MB
 }
 
 // DefaultLimits returns what zero fields of Limits mean.
@@ -118,7 +118,7 @@ func (l Limits) withDefaults() Limits {
 }
 
 // Tighten returns the stricter of l and o, field by field. A zero field
-// is its default in l, and no wish in o.
+// means its default in l, and is ignored in o.
 func (l Limits) Tighten(o Limits) Limits {
 	l = l.withDefaults()
 	return Limits{
@@ -134,7 +134,7 @@ func (l Limits) Tighten(o Limits) Limits {
 	}
 }
 
-// text returns the limit of that name as LimitError.Value has it.
+// text formats the limit of that name for LimitError.Value.
 func (l Limits) text(limit string) string {
 	switch limit {
 	case wire.LimitCPU:

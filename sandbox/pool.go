@@ -41,10 +41,9 @@ const (
 	// minRetry, then after twice that, up to maxRetry.
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
-	// idleSampleEvery is how often the processor time of idle workers is
-	// sampled, the first time when they have been idle for firstSample.
-	idleSampleEvery = 5 * time.Second
-	firstSample     = time.Second
+	// firstSample is how long a worker has been idle when its processor time is
+	// sampled for the first time, after which it is every idleSampleEvery.
+	firstSample = time.Second
 )
 
 // A Pool keeps worker processes for sessions. Its methods may be called by
@@ -69,7 +68,7 @@ type Pool struct {
 	weighed  time.Time             // when their memory was last measured
 	evicting int                   // those killed to make room that are not yet reaped
 	retry    time.Duration
-	retryAt  time.Time // no worker is started to be kept ready before
+	retryAt  time.Time // until then no worker is started to be kept ready
 	lookAt   time.Time // when keep looks again by itself; zero if it will not, or is looking
 	stats    Status
 }
@@ -77,7 +76,7 @@ type Pool struct {
 // A waiter is a run that waits for a worker.
 type waiter struct {
 	heap    int64
-	granted chan *process // one worker, or nil: it may start one
+	granted chan *process // gets one worker, or nil for room to start one
 }
 
 // Status describes a pool at a moment.
@@ -90,7 +89,7 @@ type Status struct {
 	Sessions int    `json:"sessions"` // open sessions
 	Started  uint64 `json:"started"`  // workers that became ready since the pool began
 	Killed   uint64 `json:"killed"`   // of these, ended by a limit, a breach or a cancelled run
-	// Hardening is what confines the newest worker, step by step, as it says
+	// Hardening is what confines the newest worker, step by step, as it reports
 	// itself.
 	Hardening map[string]string `json:"hardening,omitempty"`
 }
@@ -113,7 +112,7 @@ func newPool(o Options, launch func(heap int64) (*process, error)) *Pool {
 		sessions: make(map[*Session]struct{}),
 		workers:  make(map[*process]struct{}),
 	}
-	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.ctx, p.cancel = context.WithCancelCause(context.Background()) // until Close
 	p.keeper.Go(p.keep)
 	return p
 }
@@ -196,7 +195,7 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 
 	patience := time.NewTimer(p.options.MemoryWait)
 	defer patience.Stop()
-	for waiting := true; waiting; {
+	for {
 		select {
 		case got := <-w.granted:
 			if got != nil {
@@ -209,22 +208,26 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 			}
 			patience.Reset(p.options.MemoryWait)
 		case <-ctx.Done():
-			waiting = false
+			p.withdraw(w)
+			return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// withdraw ends the wait of a run that needs no worker any more. If one was granted
+// at the same moment, it goes back.
+func (p *Pool) withdraw(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leaveLocked(w) {
-		return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
+		return
 	}
-	// It was granted at the same moment: return it.
 	if got := <-w.granted; got != nil {
 		p.warm = append(p.warm, got)
 	} else {
 		p.slots--
 	}
 	p.dispatchLocked()
-	return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 }
 
 // giveUp ends the wait of a run for lack of memory. It returns nil if the run
@@ -272,13 +275,13 @@ func (p *Pool) dispatchLocked() {
 }
 
 func (p *Pool) takeWarmLocked(heap int64) *process {
-	for i, w := range p.warm {
-		if w.heap == heap {
-			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
-			return w
-		}
+	i := slices.IndexFunc(p.warm, func(w *process) bool { return w.heap == heap })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	w := p.warm[i]
+	p.warm = slices.Delete(p.warm, i, i+1)
+	return w
 }
 
 // evictLocked ends a worker without a run and returns it; nil if there is none.
@@ -302,12 +305,7 @@ func (p *Pool) evictLocked() (victim *process) {
 func (p *Pool) dropIdleLocked(s *Session) *process {
 	w := s.idle
 	s.idle = nil
-	for i := range p.idle {
-		if p.idle[i] == s {
-			p.idle = append(p.idle[:i:i], p.idle[i+1:]...)
-			break
-		}
-	}
+	p.idle = slices.DeleteFunc(p.idle, func(other *Session) bool { return other == s })
 	return w
 }
 
@@ -352,7 +350,7 @@ func (p *Pool) reap(w *process) {
 	// Did it end unexpectedly?
 	for i := range p.warm {
 		if p.warm[i] == w {
-			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
+			p.warm = slices.Delete(p.warm, i, i+1)
 			p.delayLocked()
 			p.options.Logger.Warn("a ready worker ended", "pid", w.pid, "status", w.ending.status, "stderr", w.ending.stderr)
 			break
@@ -454,14 +452,6 @@ func (p *Pool) keep() {
 	}
 }
 
-// earlier is the earlier of two times; the zero time is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // addWarm starts a worker to be kept ready, in a slot that was reserved.
 func (p *Pool) addWarm() {
 	w, err := p.start(p.ctx, p.options.Limits.Heap)
@@ -514,131 +504,9 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 	return next
 }
 
-// busy reports whether a process without a task has used more than a tenth of a
-// processor since it was last sampled, which happens at most every idleSampleEvery.
-func (p *process) busy(now time.Time) bool {
-	last := p.sampled
-	if now.Sub(last.at) < idleSampleEvery {
-		return false
-	}
-	cpu, _ := p.cpu()
-	p.sampled = sample{now, cpu}
-	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/10
-}
-
-// A Session runs the scripts of one client. Its methods may be called by
-// several goroutines at once.
-type Session struct {
-	pool   *Pool
-	ctx    context.Context // ends when the session or its pool is closed
-	cancel context.CancelCauseFunc
-	runs   sync.WaitGroup
-
-	// Guarded by pool.mu.
-	closed bool
-	idle   *process  // kept between runs
-	since  time.Time // when it became idle
-}
-
-// Run runs a script and returns its result. The script's calls go to host.
-//
-// Several runs of a session go on at the same time; each has a worker of its
-// own. A run that finds no room for a worker waits for one, after the runs
-// that waited before it. When ctx ends, the run does.
-//
-// The error is a *ScriptError if the script failed, a *LimitError if it
-// exceeded a limit, a *WorkerError if its worker ended or had to be ended,
-// or wraps ErrClosed or the cause of ctx's end. When Run returns, no
-// method of host is running or will be called, and the worker is idle or
-// gone.
-func (s *Session) Run(ctx context.Context, script Script, host Host) (Result, error) {
-	limits := s.pool.options.Limits.Tighten(script.Limits)
-	if n := int64(len(script.Source)); n > limits.Source {
-		return Result{}, &LimitError{Limit: wire.LimitSource, Value: size(limits.Source), Actual: size(n)}
-	}
-	if n := int64(len(script.Input)); n > limits.Input {
-		return Result{}, &LimitError{Limit: wire.LimitInput, Value: size(limits.Input), Actual: size(n)}
-	}
-	if !s.enter() {
-		return Result{}, ErrClosed
-	}
-	defer s.runs.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
-
-	worker, err := s.worker(ctx, limits.Heap)
-	if err != nil {
-		return Result{}, err
-	}
-	result, usable, err := serve(ctx, worker, script, limits, host)
-	s.pool.release(s, worker, usable)
-	if died := (*WorkerError)(nil); errors.As(err, &died) {
-		s.pool.options.Logger.Warn("a worker ended with its run",
-			"pid", worker.pid, "reason", died.Reason, "status", worker.ending.status, "stderr", worker.ending.stderr)
-	}
-	return result, err
-}
-
-func (s *Session) enter() bool {
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.runs.Add(1)
-	return true
-}
-
-// worker returns the session's own worker if it is there and fits, or one
-// that nobody has used.
-func (s *Session) worker(ctx context.Context, heap int64) (*process, error) {
-	p := s.pool
-	p.mu.Lock()
-	if s.idle != nil && s.idle.heap == heap {
-		w := p.dropIdleLocked(s)
-		p.beginLocked()
-		p.mu.Unlock()
-		return w, nil
-	}
-	p.mu.Unlock()
-	w, err := p.acquire(ctx, heap)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	p.beginLocked()
-	p.mu.Unlock()
-	return w, nil
-}
-
 // beginLocked notes that a run begins.
 func (p *Pool) beginLocked() {
 	p.stats.Running++
 	// The timer that is set anyway is soon enough for most runs.
 	p.lookByLocked(time.Now().Add(weighEvery))
-}
-
-// Close ends the session's runs and its worker, and returns when they have
-// ended. It must not be called by a Host of this session.
-func (s *Session) Close() {
-	p := s.pool
-	p.mu.Lock()
-	s.closed = true
-	delete(p.sessions, s)
-	p.mu.Unlock()
-
-	s.cancel(ErrClosed)
-	s.runs.Wait()
-
-	p.mu.Lock()
-	var w *process
-	if s.idle != nil {
-		w = p.dropIdleLocked(s)
-	}
-	p.mu.Unlock()
-	if w != nil {
-		w.kill()
-		<-w.exited
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,8 @@ import (
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox/wire"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // recorder is a Host that answers each call by its arguments, unless the
@@ -112,12 +113,12 @@ func TestRun(t *testing.T) {
 	}
 	for i, c := range h.calls {
 		want := Call{Number: i + 1, Op: OpTool, Name: "t", Args: json.RawMessage(fmt.Sprint(i))}
-		if !reflect.DeepEqual(c, want) {
-			t.Errorf("call %d: %+v", i+1, c)
+		if diff := cmp.Diff(want, c); diff != "" {
+			t.Errorf("call %d (-want +got):\n%s", i+1, diff)
 		}
 	}
 
-	// A host that answers only when the script can do nothing else hears of
+	// A host that answers only when the script can do nothing else is told of
 	// each such moment.
 	h = &recorder{idled: make(chan int, 16)}
 	h.answer = func(_ context.Context, _ Call, settle func(Reply)) {
@@ -139,13 +140,16 @@ func TestRunTellsOfFailure(t *testing.T) {
 	s := pool.Session()
 	r, err := play(t, s, "logs", nil)
 	var script, cause *ScriptError
-	if !errors.As(err, &script) || script.Name != "TypeError" || !errors.As(script.Cause, &cause) || cause.Message != "deep" {
-		t.Errorf("error %v", err)
+	if !errors.As(err, &script) || !errors.As(script.Cause, &cause) {
+		t.Fatalf("error %v", err)
+	}
+	if got := [2]string{script.Name, cause.Message}; got != [2]string{"TypeError", "deep"} {
+		t.Errorf("the error and its cause: %q", got)
 	}
 	want := Result{Logs: []Log{{"warn", "a line"}}, LogsDropped: 7, Notes: []string{"a note"}}
 	r.CPU = 0
-	if !reflect.DeepEqual(r, want) {
-		t.Errorf("%+v, want %+v", r, want)
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("the result (-want +got):\n%s", diff)
 	}
 	if n := pool.Status().Killed; n != 0 {
 		t.Errorf("%d workers killed for a script that threw", n)
@@ -235,7 +239,7 @@ func TestHostileWorker(t *testing.T) {
 		{"done-both", "both a result and an error"},
 		{"done-big", "17825794 bytes"},
 		{"done-twice", "more after the end"},
-		{"long-number", "a number in a form that is not its own"},
+		{"long-number", "a number that is not in its shortest form"},
 		{"odd-flag", "a flag of 7"},
 		{"many-notes", "16383 notes"},
 		{"long-note", "notes of 16383 bytes"},
@@ -448,8 +452,8 @@ func TestLateAnswers(t *testing.T) {
 	}}, `["\"first\""]`)
 }
 
-// Only calls without an answer are said to be open; timers never are. What was
-// refused after the script's last look is told too.
+// Notes name only calls without an answer as open, and no timers. They tell of
+// refusals that came too late for the script, too.
 func TestOpenNote(t *testing.T) {
 	s := fakes(t, Options{}).Session()
 	for _, row := range []struct {
@@ -645,7 +649,7 @@ func TestClockOfScript(t *testing.T) {
 
 // Six scripts at once on two processors take three times as long as one, and each
 // has its CPU time all the same. One that has too little of a processor for too
-// long is ended by another limit, which says so.
+// long is ended by the limit of wall time.
 func TestScriptsOnABusyMachine(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, pool *Pool) {
 		var all sync.WaitGroup
@@ -668,12 +672,16 @@ func TestScriptsOnABusyMachine(t *testing.T) {
 		} {
 			before := time.Now()
 			r, err := pool.Session().Run(t.Context(), Script{Source: row.source}, &recorder{})
+			took := time.Since(before)
+			if err == nil || err.Error() != row.want {
+				t.Errorf("%s: %v, want %s", row.source, err, row.want)
+			}
 			// Its turns are of 10 ms.
-			if took := time.Since(before); err == nil || err.Error() != row.want || (took-row.after).Abs() > 30*time.Millisecond || (r.CPU-row.used).Abs() > 10*time.Millisecond {
-				t.Errorf("%s: %v of CPU time in %v: %v", row.source, r.CPU, took, err)
+			if (took-row.after).Abs() > 30*time.Millisecond || (r.CPU-row.used).Abs() > 10*time.Millisecond {
+				t.Errorf("%s: %v of CPU time in %v, want %v in %v", row.source, r.CPU, took, row.used, row.after)
 			}
 		}
-		// Nor does one last for ever that uses no processor and says nothing.
+		// One that uses no processor and says nothing does not last for ever either.
 		for _, source := range []string{"silence", "half-silence"} {
 			before := time.Now()
 			_, err := pool.Session().Run(t.Context(), Script{Source: source}, &recorder{})
@@ -685,15 +693,19 @@ func TestScriptsOnABusyMachine(t *testing.T) {
 	})
 }
 
-// Processor time that a worker uses while it says that it waits, or after it
-// said that it is done, is not overlooked.
+// Processor time that a worker uses while it claims to wait, or after it claimed to
+// be done, is noticed.
 func TestIdleIsChecked(t *testing.T) {
 	bubble(t, Options{Warm: -1}, func(t *testing.T, pool *Pool) {
 		s := pool.Session()
 		before := time.Now()
 		_, err := s.Run(t.Context(), Script{Source: "quiet-liar"}, &recorder{answer: waitForEver})
-		if took := time.Since(before); err == nil || err.Error() != "script CPU time limit of 10 s exceeded" || took < 10*time.Second || took > 15*time.Second {
-			t.Errorf("%v after %v", err, took)
+		took := time.Since(before)
+		if err == nil || err.Error() != "script CPU time limit of 10 s exceeded" {
+			t.Error(err)
+		}
+		if took < 10*time.Second || took > 15*time.Second {
+			t.Errorf("after %v", took)
 		}
 		if _, err := s.Run(t.Context(), Script{Source: "afterlife"}, &recorder{}); err != nil {
 			t.Error(err)
@@ -751,8 +763,11 @@ func TestWaitingIsBounded(t *testing.T) {
 			if took := time.Since(before); errors.As(err, &limit) != row.ends || !row.ends && err != nil || took != row.took {
 				t.Errorf("%s: %v after %v", row.source, err, took)
 			}
+			if limit == nil {
+				continue
+			}
 			want := "waiting limit of " + duration(or(row.limit, time.Minute)) + " exceeded: the script waited for nothing but its own timers"
-			if row.ends && (limit == nil || limit.Limit != LimitWaiting || limit.Error() != want || limit.Hint() == "") {
+			if limit.Limit != LimitWaiting || limit.Error() != want || limit.Hint() == "" {
 				t.Errorf("%s: %v", row.source, limit)
 			}
 		}
@@ -865,8 +880,8 @@ func TestQueue(t *testing.T) {
 		}
 		all.Wait()
 		want := []string{"impatient waiting for a worker: context deadline exceeded", "a", "c", "d", "b"}
-		if !reflect.DeepEqual(order, want) {
-			t.Errorf("order %q, want %q", order, want)
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -884,8 +899,15 @@ func TestIdleWorkersMakeRoom(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if st := pool.Status(); st.Live != 2 || sessions[0].idle != nil || sessions[1].idle == nil || sessions[2].idle == nil {
+		if st := pool.Status(); st.Live != 2 {
 			t.Errorf("%+v", st)
+		}
+		var idle []bool
+		for _, s := range sessions {
+			idle = append(idle, s.idle != nil)
+		}
+		if want := []bool{false, true, true}; !slices.Equal(idle, want) {
+			t.Errorf("which sessions have a worker: %v, want %v", idle, want)
 		}
 	})
 }
@@ -943,8 +965,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// What is said of an ending. A machine without memory leaves a worker many
-// ways to end.
+// Which error an ending means. There are many ways for a worker to end on a machine
+// without memory.
 func TestDeath(t *testing.T) {
 	const trace = "\n\ngoroutine 1 [running]:\nruntime.throw({0x1, 0x2})\n"
 	memory := "memory limit of 64 MB exceeded"
@@ -984,8 +1006,8 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// A result beyond the run's own limit is no result, however a worker came to
-// send it.
+// A result beyond the run's own limit does not count, however a worker came to send
+// it.
 func TestResultIsBounded(t *testing.T) {
 	s := fakes(t, Options{}).Session()
 	run := func(n int) (Result, error) {

@@ -40,7 +40,7 @@ type process struct {
 	exited chan struct{} // closed when wait has returned
 	ending ending        // set before exited is closed
 
-	// Of whoever holds the process: a run, or the pool under its lock.
+	// Owned by whoever holds the process: a run, or the pool under its lock.
 	ready    wire.Ready
 	revision string // of the names it was last sent
 	named    bool   // whether it was sent any
@@ -113,8 +113,9 @@ func launch(command func() *exec.Cmd, heap int64) (*process, error) {
 	}
 }
 
-// launchIn starts a process in a cage, with nothing but three pipes. If it
-// does not start, again says that the cage was made wider.
+// launchIn starts a process in a cage, with nothing but three pipes. If it does
+// not start, again reports that the cage was made wider, so that another try may
+// succeed.
 func launchIn(c *cage, cmd *exec.Cmd) (p *process, again bool, err error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{}
@@ -125,7 +126,7 @@ func launchIn(c *cage, cmd *exec.Cmd) (p *process, again bool, err error) {
 	c.confine(cmd)
 	stderr := new(excerpt)
 	cmd.Stderr = stderr
-	// A child of the worker, if it could start one, must not block us by its stderr.
+	// A child of the worker, if it could start one, might keep stderr open.
 	cmd.WaitDelay = time.Second
 
 	// Plain pipes instead of cmd.StdoutPipe: Wait would close that one under
@@ -225,9 +226,9 @@ func readReady(conn *wire.Conn) (wire.Ready, error) {
 	return ready, nil
 }
 
-// death says what it means for its run that the process ended unasked: a limit, if one
-// was the cause. What a worker wrote on stderr is read only to find the cause: it is a
-// Go crash report at best, and never shown.
+// death returns the error of a run whose worker ended by itself: a *LimitError if a
+// limit was the cause. What the worker wrote on stderr is read only to find the cause:
+// it is a Go crash report at best, and never shown.
 func (p *process) death() error {
 	e := p.ending
 	has := func(texts ...string) bool {
@@ -257,11 +258,11 @@ func (p *process) death() error {
 	switch {
 	case has("goroutine stack exceeds", "stack overflow"):
 		return &LimitError{Limit: wire.LimitRecursion}
-	case has("memory limit exceeded"), // the worker's own word, overtaken by a crash
+	case has("memory limit exceeded"), // the monitor wrote it, and a crash came before its exit
 		has("out of memory", "cannot allocate memory", "cannot map pages", "cannot remap pages", "failed to create new OS thread",
 			"failed to reserve", "memory reservation exceeds", "VirtualAlloc", "failed to commit pages"),
 		// Under a data limit the runtime may find no room even for its own
-		// structures and run into an address that is not there.
+		// structures, and access an address that is not mapped.
 		has("SIGSEGV", "SIGBUS", "SIGABRT"), fault(e.status):
 		return memory
 	case e.status == killed && e.memory:
@@ -326,4 +327,19 @@ var _ io.Writer = (*excerpt)(nil)
 type sample struct {
 	at  time.Time
 	cpu time.Duration
+}
+
+// idleSampleEvery is how often the processor time of idle workers is sampled.
+const idleSampleEvery = 5 * time.Second
+
+// busy reports whether a process without a task has used more than a tenth of a
+// processor since it was last sampled, which happens at most every idleSampleEvery.
+func (p *process) busy(now time.Time) bool {
+	last := p.sampled
+	if now.Sub(last.at) < idleSampleEvery {
+		return false
+	}
+	cpu, _ := p.cpu()
+	p.sampled = sample{now, cpu}
+	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/10
 }

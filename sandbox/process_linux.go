@@ -18,8 +18,8 @@ import (
 // numbers, so that it sees none but its own; message queues; a host name.
 const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 
-// refused are the steps that this system did not allow, with its reason.
-// What it refused once is not tried again, so that it costs no start.
+// refused are the steps that this system did not allow, with its reasons. They
+// are not tried again, which would cost every start some time.
 var refused struct{ namespaces, cgroup atomic.Pointer[string] }
 
 // A cage is what the system holds one process in, from outside.
@@ -100,7 +100,7 @@ func (c *cage) started(_ *exec.Cmd, err error) (again bool) {
 // cage was made because it ran out of memory.
 func (c *cage) killedForMemory() bool { return memoryKills() > c.kills }
 
-// close takes the cage away after its process has ended.
+// close removes the cage after its process has ended.
 func (c *cage) close() {
 	if c.group != nil {
 		c.group.remove()

@@ -28,8 +28,8 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// What the system refuses is left out, said so, and not tried again; an error
-// that has nothing to do with it is just an error.
+// A step that the system refuses is left out, reported, and not tried again; an
+// error that has nothing to do with it is just an error.
 func TestRefusedCage(t *testing.T) {
 	before := refused.namespaces.Load()
 	t.Cleanup(func() { refused.namespaces.Store(before) })

@@ -24,8 +24,8 @@ func (*cage) close()                                {}
 func emptyDir() string { return "/" }
 
 // processorTime is not known here: a worker that claims to be idle is
-// believed, and ends with its session. Of the limits of time, that on the wall
-// is held from here, and that of CPU time by the worker itself.
+// believed, and ends with its session. The parent enforces only the limit of wall
+// time, and leaves that of CPU time to the worker.
 func processorTime(int) (time.Duration, bool) { return 0, false }
 
 // measuresMemory says whether residentMemory knows.

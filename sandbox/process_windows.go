@@ -56,8 +56,8 @@ func (c *cage) confine(cmd *exec.Cmd) {
 	}
 }
 
-// started puts the process into its job. It waits for our first frame by
-// then, and has run nothing of a script.
+// started puts the process into its job. Until our first frame the process runs
+// no script.
 func (c *cage) started(cmd *exec.Cmd, err error) (again bool) {
 	if err != nil || c.job == 0 {
 		return false
@@ -76,7 +76,7 @@ func (c *cage) started(cmd *exec.Cmd, err error) (again bool) {
 
 func (*cage) killedForMemory() bool { return false } // an allocation fails instead
 
-// close takes the cage away after its process has ended.
+// close removes the cage after its process has ended.
 func (c *cage) close() {
 	if c.job != 0 {
 		windows.CloseHandle(c.job)

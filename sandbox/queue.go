@@ -42,7 +42,7 @@ func (q *replyQueue) add(number int, c *openCall, reply Reply) time.Time {
 	if reply.Time.IsZero() {
 		reply.Time = time.Now()
 	}
-	reply.Time = reply.Time.Round(0) // what the script sees is compared, as it will be when the run is replayed
+	reply.Time = reply.Time.Round(0) // compared without the monotonic clock, as when the run is replayed
 	if reply.Time.Before(q.last) {
 		reply.Time = q.last
 	}

@@ -12,11 +12,12 @@ import (
 // maxTimer bounds one timer, as browsers do.
 const maxTimer = (1<<31 - 1) * time.Millisecond
 
-// takeOverAfter is how long a reader may be in the host's Call.
+// takeOverAfter is how long a reader may be in the host's Call before another
+// takes over.
 const takeOverAfter = 20 * time.Millisecond
 
 // A readerTurn says which of a run's readers reads the worker's pipe. A reader
-// may do a call of the host itself; if that takes long, another takes its place.
+// may call the host itself; if that takes long, another takes its place.
 // A run has one, under its lock.
 type readerTurn struct {
 	newest int       // counts the readers: the newest one reads
@@ -320,7 +321,7 @@ func scriptError(f *wire.Failure) *ScriptError {
 	return e
 }
 
-// startNewest passes the newest call to the host, unless that has been done.
+// startNewest passes the newest call to the host, if that has not been done.
 func (r *run) startNewest() {
 	if c := r.newest; c != nil {
 		r.newest = nil
@@ -328,10 +329,10 @@ func (r *run) startNewest() {
 	}
 }
 
-// callInline does the newest call, which is the only open one, on the reader's
-// goroutine. The worker is idle until the answer, so there is nothing to read;
-// when that takes long, the alarm has another reader take over, which sees
-// what the worker does all the same.
+// callInline makes the newest call, which is the only open one, on the reader's
+// goroutine. The worker is idle until the answer, so there is nothing to read.
+// If the call takes long, the alarm has another reader take over, since a worker
+// that claims to be idle has to be watched all the same.
 func (r *run) callInline() {
 	c := *r.newest
 	r.newest = nil

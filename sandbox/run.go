@@ -45,12 +45,12 @@ type run struct {
 	calls   sync.WaitGroup // goroutines in the host's methods
 	readers sync.WaitGroup // readers that took over
 
-	// Of the goroutine that reads.
-	newest *Call // not yet started, unless Idle shows that the reader can do it
+	// Owned by the goroutine that reads.
+	newest *Call // not started yet: if Idle follows, the reader makes it itself
 
 	mu       sync.Mutex // guards all below
 	ended    bool
-	err      error // why, if not by Done; the first reason
+	err      error // the first reason for the end; nil if it was Done
 	result   Result
 	received received
 	open     openCalls
@@ -62,7 +62,7 @@ type run struct {
 	alarm    alarm
 }
 
-// newRun returns a run whose clock goes.
+// newRun returns a run whose clock is running.
 func newRun(ctx context.Context, p *process, start time.Time, limits Limits, host Host) *run {
 	now := time.Now()
 	if start = start.Round(0); start.IsZero() {
@@ -194,7 +194,7 @@ func (r *run) tick() {
 	if r.ended {
 		return
 	}
-	r.alarm.came()
+	r.alarm.wentOff()
 	now := time.Now()
 	for _, number := range r.due.take(now) {
 		r.answerLocked(number, Reply{})
@@ -214,9 +214,6 @@ func (r *run) tick() {
 	}
 	r.setAlarmLocked(now)
 }
-
-// passed reports whether a moment has come; the zero time never does.
-func passed(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
 
 // endLocked ends the run for the given reason; nil means that Done ended it. Only the
 // first end counts; endLocked reports whether this was it.

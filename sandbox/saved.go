@@ -13,7 +13,7 @@ import (
 // the worker runs in a realm of its own.
 func SavedReply(name, source string) (Reply, error) { return savedReply(name, source, false) }
 
-// savedReply is SavedReply, or has the worker only check the script.
+// savedReply is SavedReply; with check, the worker only checks the script.
 func savedReply(name, source string, check bool) (Reply, error) {
 	value, err := json.Marshal(struct {
 		Name   string `json:"name"`

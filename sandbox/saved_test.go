@@ -3,6 +3,8 @@ package sandbox
 import (
 	"errors"
 	"testing"
+
+	"codemode-bridge/analysis"
 )
 
 // Check runs nothing of a script.
@@ -13,7 +15,10 @@ func TestCheck(t *testing.T) {
 	}
 	var script *ScriptError
 	err := pool.Check(t.Context(), "// description: x\nconst = 1")
-	if !errors.As(err, &script) || script.Position.Line != 2 || script.Position.Column != 7 || script.Message != `expected identifier but found "="` {
+	if !errors.As(err, &script) {
+		t.Fatalf("a bad script: %v", err)
+	}
+	if want := (analysis.Position{Line: 2, Column: 7}); script.Position != want || script.Message != `expected identifier but found "="` {
 		t.Errorf("a bad script: %v", err)
 	}
 	err = pool.Check(t.Context(), "please make a report of it")

@@ -19,8 +19,8 @@ type Script struct {
 	Input json.RawMessage
 	// Names are the tools that `codemode` shows; nil means none.
 	Names *Names
-	// Limits tighten the pool's own. What is zero, or looser than the pool's,
-	// is ignored.
+	// Limits tighten the pool's own. A field that is zero, or looser than the
+	// pool's, is ignored.
 	Limits Limits
 	// Seed is where the script's randomness comes from.
 	Seed [32]byte
@@ -54,8 +54,8 @@ type Host interface {
 	// or, while the script only waits for this call, in that of Run.
 	//
 	// answer does not wait for the script: it queues the answer, or writes it
-	// where the worker has room for it. It may be called from any goroutine,
-	// also by one that holds locks, unless Preview or Idle take them. The script
+	// where the worker has room for it. It may be called from any goroutine, even
+	// one that holds locks, as long as Preview and Idle do not take them. The script
 	// sees answers in the order in which they were given. Only the first
 	// answer to a call counts, and only before the run has ended.
 	//
@@ -64,9 +64,9 @@ type Host interface {
 	Call(ctx context.Context, c Call, answer func(Reply))
 
 	// Idle says that only answers can make the script continue, and how many calls
-	// are open, that is unanswered, including waiting ones and timers. A host that
-	// knows its own open calls thus knows whether any timers run. It is called like
-	// Preview and must not block.
+	// are open, that is unanswered, including timers and calls not started yet. A
+	// host that knows its own open calls thus knows whether any timers run. It is
+	// called like Preview and must not block.
 	Idle(open int)
 }
 
@@ -74,10 +74,10 @@ type Host interface {
 // instance because it replays a run.
 type TimerHost interface {
 	Host
-	// Timer is told of each timer, in the order in which they are set, and
-	// reports whether it answers it; if not, it is a real one. It is called
-	// like Preview and must not block. Timers do not count against
-	// Limits.Parallel.
+	// Timer is called for each timer, in the order in which they are set, and
+	// reports whether the host answers it; if not, the run does when the time has
+	// passed. It is called like Preview and must not block. Timers do not count
+	// against Limits.Parallel.
 	Timer(c Call, wait time.Duration, answer func(Reply)) bool
 }
 
@@ -85,9 +85,9 @@ type TimerHost interface {
 // answers, those of timers included.
 type OrderHost interface {
 	Host
-	// Answered is called for each call when its answer is put in line, with the
-	// time that the script's clock will show. It must not block, and take no
-	// lock that is held while anything of this package is called.
+	// Answered is called for each call when its answer is queued, with the time
+	// that the script's clock will show. It must not block, nor take a lock that is
+	// held while anything of this package is called.
 	Answered(number int, at time.Time)
 }
 
@@ -106,8 +106,8 @@ type Reply struct {
 	Value json.RawMessage // JSON; nil is undefined
 	Text  *string         // becomes a JavaScript string as it is
 	Err   *ReplyError     // is thrown into the script
-	// Time is what the script's clock shows from now on; zero means now. A
-	// clock that would go back stands instead.
+	// Time is what the script's clock shows from now on; zero means now. The clock
+	// never goes back: an earlier time leaves it as it is.
 	Time time.Time
 }
 
@@ -125,7 +125,7 @@ type Result struct {
 	Logs        []Log           // what the script wrote with console.*
 	LogsDropped int             // bytes of logs beyond Limits.Logs
 	Notes       []string        // remarks about the script for whoever wrote it
-	Calls       int             // how many calls reached the host, timers not counted
+	Calls       int             // how many calls reached the host, without timers
 	CPU         time.Duration   // how long it ran, without waiting for answers
 }
 

@@ -15,8 +15,8 @@ import (
 // testStart is when the runs begin that must repeat.
 var testStart = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// Eight sessions fill their memory at once. Each is told, and a ninth goes on
-// as if nothing were.
+// Eight sessions fill their memory at once. Each gets an error, and a ninth goes
+// on undisturbed.
 func TestEightMemoryBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills memory")

@@ -114,7 +114,7 @@ func run(ctx context.Context, faults []fault, parallel int, timeout time.Duratio
 	}
 	defer os.RemoveAll(scratch)
 
-	// The tree is read once: whoever edits it meanwhile changes nothing here.
+	// The tree is read once, so that edits meanwhile change nothing here.
 	clean := filepath.Join(scratch, "clean")
 	if err := copyTree(root, clean); err != nil {
 		return 0, fmt.Errorf("copying the tree: %w", err)
@@ -160,9 +160,8 @@ func run(ctx context.Context, faults []fault, parallel int, timeout time.Duratio
 	return alive, errors.Join(firstErr, ctx.Err())
 }
 
-// untouched runs the test commands on the tree as it is: a command that fails
-// without any fault would count every fault as killed, and one that runs no
-// test none.
+// untouched runs the test commands on the tree as it is: a command that fails without
+// any fault would seem to kill every one, and one that runs no tests proves nothing.
 func untouched(ctx context.Context, tree string, faults []fault, timeout time.Duration) error {
 	seen := make(map[string]bool)
 	for _, f := range faults {

@@ -7,7 +7,7 @@ import (
 )
 
 // parseFaults reads the form that the package comment describes. Lines
-// before the first entry are a comment; empty lines between entries are free.
+// before the first entry are a comment; empty lines between entries are ignored.
 func parseFaults(text string) ([]fault, error) {
 	var (
 		faults []fault

@@ -7,8 +7,8 @@ import "github.com/dop251/goja/ast"
 // walker of its own. A test compares it with the types and fields that goja
 // declares, so that it fails when goja gains one.
 //
-// DeclarationList, which functions and programs have beside their body, is
-// left out: it points at var declarations that stand in the body as well.
+// DeclarationList, which functions and programs have besides their body, is
+// left out: it points at var declarations that are in the body as well.
 func children(n ast.Node, visit func(ast.Node)) {
 	expr := func(e ast.Expression) {
 		if e != nil {

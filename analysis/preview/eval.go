@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxValues bounds what one expression may be.
+	// maxValues bounds how many values one expression may have.
 	maxValues = 16
 	// maxNesting bounds how deep expressions, patterns and literals are read.
 	maxNesting = 64
@@ -47,7 +47,7 @@ type value struct {
 	bound []ast.Expression
 	// expr is the literal of an array or object.
 	expr ast.Expression
-	// scope is where bound or expr stand.
+	// scope is that of bound or expr.
 	scope *scope
 	// loose: see origin.
 	loose bool
@@ -142,7 +142,7 @@ func either(a, b []value) []value {
 	return all
 }
 
-// foldable reports whether x + y is a string that can be told, and not too long.
+// foldable reports whether x + y is a known string that is not too long.
 func foldable(x, y value) bool {
 	if x.number && y.number {
 		return false // their sum
@@ -231,7 +231,7 @@ func (w *walker) follow(values []value, path []part, s *scope, depth int) []valu
 			return nil
 		case p.element:
 			values = w.elements(values, p.index, depth)
-		case p.rest: // {a, ...others}: what codemode has beside a
+		case p.rest: // {a, ...others}: what codemode has besides a
 		case p.key != nil:
 			values = w.members(values, w.evalString(p.key, s, depth), depth)
 		default:
@@ -341,7 +341,7 @@ func isMethod(object value, key string) bool {
 	return object.kind == kindRaw || object.name == "" || strings.Contains(object.name, "__") || discovery[object.name]
 }
 
-// discovery are the functions of codemode that no server stands behind.
+// discovery are the functions of codemode that belong to no server.
 var discovery = map[string]bool{
 	"search_tools": true, "get_tools": true, "get_tool_schema": true, "read": true, "run": true,
 }
@@ -451,7 +451,7 @@ func (w *walker) evalJoin(list ast.Expression, args []ast.Expression, s *scope, 
 	return all
 }
 
-// isBuiltin reports whether e is the global name.
+// isBuiltin reports whether e is the global of that name.
 func (w *walker) isBuiltin(e ast.Expression, name string, s *scope) bool {
 	if e == nil {
 		return false

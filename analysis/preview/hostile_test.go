@@ -128,8 +128,8 @@ func TestDeepTrees(t *testing.T) {
 	}
 }
 
-// TestSaysSoWhenTooDeep checks that what lies too deep is not left out in
-// silence.
+// TestSaysSoWhenTooDeep checks that a report says when something lies too deep to
+// be read.
 func TestSaysSoWhenTooDeep(t *testing.T) {
 	const n = 20_000
 	got := report(t, "codemode.a__b();"+strings.Repeat("[", n)+"codemode.c__d()"+strings.Repeat("]", n))

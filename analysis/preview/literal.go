@@ -75,7 +75,7 @@ func (l *literal) value(e ast.Expression, depth int) bool {
 	return false
 }
 
-// text writes an expression that is one string, whatever happens before.
+// text writes an expression that can only be one string.
 func (l *literal) text(e ast.Expression) bool {
 	values := l.walker.eval(e, l.scope, 0)
 	if len(values) != 1 {

@@ -49,10 +49,9 @@ const (
 	maxIncoming = 32
 )
 
-// Script returns what can be read of program. Positions are whatever at makes
-// of an index of the program's file; the caller knows how the parsed text
-// came from the model's own. A nil program, as after a syntax error, gives
-// the empty report.
+// Script returns what can be read of program. at turns an index of the program's
+// file into a position: the caller knows how the parsed text came from the model's
+// own. A nil program, as after a syntax error, gives the empty report.
 func Script(program *ast.Program, at func(file.Idx) analysis.Position) (report analysis.Report) {
 	if program == nil {
 		return analysis.Report{}
@@ -65,11 +64,11 @@ func Script(program *ast.Program, at func(file.Idx) analysis.Position) (report a
 		}
 	}()
 	w := walker{at: at, scopes: map[ast.Node]*scope{}, functions: map[ast.Node]*function{}}
-	root := &scope{}
-	w.walk(program, root, context{}, 0)
+	top := context{scope: &scope{}}
+	w.walk(program, top)
 	w.distribute()
 	w.reporting = true
-	w.walk(program, root, context{}, 0)
+	w.walk(program, top)
 	slices.SortStableFunc(w.report.Calls, func(a, b analysis.CallSite) int {
 		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column))
 	})
@@ -77,7 +76,7 @@ func Script(program *ast.Program, at func(file.Idx) analysis.Position) (report a
 }
 
 // A walker goes through the tree twice. The first time it notes the scopes
-// and what each variable is given, which may stand behind its use; the second
+// and what each variable is given, which may come after its use; the second
 // time it lists the calls.
 type walker struct {
 	at        func(file.Idx) analysis.Position
@@ -92,180 +91,183 @@ type walker struct {
 
 // A context is what surrounds a node.
 type context struct {
+	scope        *scope
 	loop, branch bool
 	function     *function // nil outside of any
+	depth        int
 }
 
-func (c context) inLoop() context   { c.loop = true; return c }
-func (c context) inBranch() context { c.branch = true; return c }
+func (c context) inLoop() context          { c.loop = true; return c }
+func (c context) inBranch() context        { c.branch = true; return c }
+func (c context) inScope(s *scope) context { c.scope = s; return c }
 
-// enter returns the scope of n, made on the first walk by fill.
-func (w *walker) enter(n ast.Node, parent *scope, fill func(*scope)) *scope {
-	if s := w.scopes[n]; s != nil {
-		return s
+// enter returns the context within n, which has a scope of its own, made on the
+// first walk by fill.
+func (w *walker) enter(n ast.Node, in context, fill func(*scope)) context {
+	s := w.scopes[n]
+	if s == nil {
+		s = &scope{parent: in.scope}
+		w.scopes[n] = s
+		fill(s)
 	}
-	s := &scope{parent: parent}
-	w.scopes[n] = s
-	fill(s)
-	return s
+	return in.inScope(s)
 }
 
-// walk visits n and everything below it.
-func (w *walker) walk(n ast.Node, s *scope, in context, depth int) {
-	if depth++; depth > maxDepth {
+// walk visits n, which may be nil, and everything below it. Nodes whose parts
+// are in different contexts are cases here; inside knows the others.
+func (w *walker) walk(n ast.Node, in context) {
+	if n == nil {
+		return
+	}
+	if in.depth++; in.depth > maxDepth {
 		w.report.Truncated = true
 		return
 	}
-	expr := func(e ast.Expression, in context) {
-		if e != nil {
-			w.walk(e, s, in, depth)
-		}
-	}
-	stmt := func(st ast.Statement, in context) {
-		if st != nil {
-			w.walk(st, s, in, depth)
-		}
-	}
-	below := func(n ast.Node, s *scope, in context) {
-		children(n, func(c ast.Node) { w.walk(c, s, in, depth) })
-	}
-
 	switch n := n.(type) {
-	case *ast.Program:
-		s = w.enter(n, s, func(s *scope) {
-			w.hoist(s, n.Body)
-			w.hoistVars(s, n.DeclarationList)
-		})
-		below(n, s, in)
-
-	// Scopes.
 	case *ast.FunctionLiteral:
-		w.function(n, n.Name, n.ParameterList, n.Body, n.DeclarationList, s, in, depth)
+		w.function(n, n.Name, n.ParameterList, n.Body, n.DeclarationList, in)
 	case *ast.ArrowFunctionLiteral:
-		w.function(n, nil, n.ParameterList, n.Body, n.DeclarationList, s, in, depth)
-	case *ast.ClassStaticBlock:
-		s = w.enter(n, s, func(s *scope) { w.hoistVars(s, n.DeclarationList) })
-		below(n, s, in)
-	case *ast.BlockStatement:
-		s = w.enter(n, s, func(s *scope) { w.hoist(s, n.List) })
-		below(n, s, in)
-	case *ast.CatchStatement:
-		s = w.enter(n, s, func(s *scope) {
-			if n.Parameter != nil {
-				w.bind(s, n.Parameter, origin{loose: true}, true, 0)
-			}
-		})
-		below(n, s, in.inBranch())
-	case *ast.ClassLiteral:
-		s = w.enter(n, s, func(s *scope) {
-			if n.Name != nil {
-				s.declare(n.Name.Name.String())
-			}
-		})
-		below(n, s, in)
+		w.function(n, nil, n.ParameterList, n.Body, n.DeclarationList, in)
+	case *ast.CallExpression:
+		w.call(n, in)
+	case *ast.AssignExpression:
+		w.assign(n, in)
 
 	// Loops.
 	case *ast.ForStatement:
-		s = w.enter(n, s, func(s *scope) {
-			if lexical, ok := n.Initializer.(*ast.ForLoopInitializerLexicalDecl); ok {
-				w.declareAll(s, lexical.LexicalDeclaration.List)
-			}
-		})
-		if n.Initializer != nil {
-			w.walk(n.Initializer, s, in, depth)
-		}
-		expr(n.Test, in.inLoop())
-		expr(n.Update, in.inLoop())
-		stmt(n.Body, in.inLoop())
+		w.forLoop(n, in)
 	case *ast.ForOfStatement:
-		expr(n.Source, in)
-		s = w.forInto(n, n.Into, origin{expr: n.Source, scope: s, path: []part{{element: true, index: anyElement}}, loose: true}, s, in, depth)
-		stmt(n.Body, in.inLoop())
+		w.walk(n.Source, in)
+		w.forInto(n, n.Into, n.Body, origin{expr: n.Source, scope: in.scope, path: []part{{element: true, index: anyElement}}, loose: true}, in)
 	case *ast.ForInStatement:
-		expr(n.Source, in)
-		s = w.forInto(n, n.Into, origin{loose: true}, s, in, depth)
-		stmt(n.Body, in.inLoop())
-	case *ast.WhileStatement:
-		below(n, s, in.inLoop())
-	case *ast.DoWhileStatement:
-		below(n, s, in.inLoop())
+		w.walk(n.Source, in)
+		w.forInto(n, n.Into, n.Body, origin{loose: true}, in)
 
 	// Branches.
 	case *ast.IfStatement:
-		expr(n.Test, in)
-		stmt(n.Consequent, in.inBranch())
-		stmt(n.Alternate, in.inBranch())
+		w.walk(n.Test, in)
+		w.walk(n.Consequent, in.inBranch())
+		w.walk(n.Alternate, in.inBranch())
 	case *ast.ConditionalExpression:
-		expr(n.Test, in)
-		expr(n.Consequent, in.inBranch())
-		expr(n.Alternate, in.inBranch())
+		w.walk(n.Test, in)
+		w.walk(n.Consequent, in.inBranch())
+		w.walk(n.Alternate, in.inBranch())
+	case *ast.BinaryExpression:
+		w.walk(n.Left, in)
+		if isLogical(n.Operator) {
+			in = in.inBranch()
+		}
+		w.walk(n.Right, in)
 	case *ast.SwitchStatement:
-		expr(n.Discriminant, in)
-		s = w.enter(n, s, func(s *scope) {
+		w.walk(n.Discriminant, in)
+		in = w.enter(n, in, func(s *scope) {
 			for _, c := range n.Body {
 				w.hoist(s, c.Consequent)
 			}
 		})
 		for _, c := range n.Body {
-			w.walk(c, s, in.inBranch(), depth)
+			w.walk(c, in.inBranch())
 		}
-	case *ast.BinaryExpression:
-		expr(n.Left, in)
-		switch n.Operator {
-		case token.LOGICAL_AND, token.LOGICAL_OR, token.COALESCE:
-			in = in.inBranch()
-		}
-		expr(n.Right, in)
-
-	// What gives variables values.
-	case *ast.AssignExpression:
-		from := origin{loose: true}
-		right := in
-		switch n.Operator { // of += goja keeps the +
-		case token.ASSIGN:
-			from = origin{expr: n.Right, scope: s, loose: true}
-		case token.LOGICAL_AND, token.LOGICAL_OR, token.COALESCE:
-			from = origin{expr: n.Right, scope: s, loose: true}
-			right = in.inBranch()
-		}
-		if !w.reporting {
-			w.bind(s, n.Left, from, false, 0)
-		}
-		expr(n.Left, in)
-		expr(n.Right, right)
-	case *ast.UnaryExpression:
-		if !w.reporting && (n.Operator == token.INCREMENT || n.Operator == token.DECREMENT) {
-			w.bind(s, n.Operand, origin{loose: true}, false, 0)
-		}
-		below(n, s, in)
-
-	case *ast.ObjectPattern, *ast.ArrayPattern:
-		below(n, s, in.inBranch()) // what runs in a pattern are defaults
-
-	// Calls.
-	case *ast.CallExpression:
-		w.call(n, s, in, depth)
-	case *ast.TemplateLiteral:
-		if n.Tag != nil && w.reporting {
-			w.sites(w.eval(n.Tag, s, 0), n.Tag.Idx0, nil, false, s, in)
-		}
-		below(n, s, in)
-	case *ast.WithStatement:
-		if w.reporting && isCodemode(w.eval(n.Object, s, 0)) {
-			w.site("", n.Idx0(), "", in)
-		}
-		below(n, s, in)
 
 	default:
-		below(n, s, in)
+		w.see(n, in)
+		in = w.inside(n, in)
+		children(n, func(c ast.Node) { w.walk(c, in) })
 	}
 }
 
-// forInto declares or assigns the variable of a for-in or for-of loop and
-// returns the scope of the body.
-func (w *walker) forInto(loop ast.Node, into ast.ForInto, from origin, s *scope, in context, depth int) *scope {
-	outer := s
-	s = w.enter(loop, s, func(s *scope) {
+// inside returns the context of all that is below n.
+func (w *walker) inside(n ast.Node, in context) context {
+	switch n := n.(type) {
+	case *ast.Program:
+		return w.enter(n, in, func(s *scope) {
+			w.hoist(s, n.Body)
+			w.hoistVars(s, n.DeclarationList)
+		})
+	case *ast.BlockStatement:
+		return w.enter(n, in, func(s *scope) { w.hoist(s, n.List) })
+	case *ast.CatchStatement:
+		return w.enter(n, in, func(s *scope) {
+			if n.Parameter != nil {
+				w.bind(s, n.Parameter, origin{loose: true}, true, 0)
+			}
+		}).inBranch()
+	case *ast.ClassLiteral:
+		return w.enter(n, in, func(s *scope) {
+			if n.Name != nil {
+				s.declare(n.Name.Name.String())
+			}
+		})
+	case *ast.ClassStaticBlock:
+		return w.enter(n, in, func(s *scope) { w.hoistVars(s, n.DeclarationList) })
+	case *ast.WhileStatement, *ast.DoWhileStatement:
+		return in.inLoop()
+	case *ast.ObjectPattern, *ast.ArrayPattern:
+		return in.inBranch() // what runs in a pattern are defaults
+	}
+	return in
+}
+
+// see notes what n does to variables, or lists what it calls or hands out, apart
+// from what is below it.
+func (w *walker) see(n ast.Node, in context) {
+	switch n := n.(type) {
+	case *ast.UnaryExpression:
+		if !w.reporting && (n.Operator == token.INCREMENT || n.Operator == token.DECREMENT) {
+			w.bind(in.scope, n.Operand, origin{loose: true}, false, 0)
+		}
+	case *ast.TemplateLiteral:
+		if n.Tag != nil && w.reporting {
+			w.sites(w.eval(n.Tag, in.scope, 0), n.Tag.Idx0, nil, false, in)
+		}
+	case *ast.WithStatement:
+		if w.reporting && isCodemode(w.eval(n.Object, in.scope, 0)) {
+			w.site("", n.Idx0(), "", in)
+		}
+	}
+}
+
+// isLogical reports whether the right side of an operator may be skipped.
+func isLogical(operator token.Token) bool {
+	return operator == token.LOGICAL_AND || operator == token.LOGICAL_OR || operator == token.COALESCE
+}
+
+// assign walks an assignment, and notes on the first walk what it gives.
+func (w *walker) assign(n *ast.AssignExpression, in context) {
+	from := origin{loose: true}
+	right := in
+	switch { // of += goja keeps the +
+	case n.Operator == token.ASSIGN:
+		from = origin{expr: n.Right, scope: in.scope, loose: true}
+	case isLogical(n.Operator):
+		from = origin{expr: n.Right, scope: in.scope, loose: true}
+		right = in.inBranch()
+	}
+	if !w.reporting {
+		w.bind(in.scope, n.Left, from, false, 0)
+	}
+	w.walk(n.Left, in)
+	w.walk(n.Right, right)
+}
+
+// forLoop walks a for loop of three parts.
+func (w *walker) forLoop(n *ast.ForStatement, in context) {
+	in = w.enter(n, in, func(s *scope) {
+		if lexical, ok := n.Initializer.(*ast.ForLoopInitializerLexicalDecl); ok {
+			w.declareAll(s, lexical.LexicalDeclaration.List)
+		}
+	})
+	w.walk(n.Initializer, in)
+	w.walk(n.Test, in.inLoop())
+	w.walk(n.Update, in.inLoop())
+	w.walk(n.Body, in.inLoop())
+}
+
+// forInto walks a for-in or for-of loop except its source. It declares or assigns
+// the variable, whose values come from the given origin.
+func (w *walker) forInto(loop ast.Node, into ast.ForInto, body ast.Statement, from origin, in context) {
+	outer := in.scope
+	in = w.enter(loop, in, func(s *scope) {
 		switch into := into.(type) {
 		case *ast.ForDeclaration:
 			w.bind(s, into.Target, from, true, 0)
@@ -275,17 +277,15 @@ func (w *walker) forInto(loop ast.Node, into ast.ForInto, from origin, s *scope,
 			w.bind(outer, into.Expression, from, false, 0)
 		}
 	})
-	if into != nil {
-		w.walk(into, s, in.inLoop(), depth)
-	}
-	return s
+	w.walk(into, in.inLoop())
+	w.walk(body, in.inLoop())
 }
 
 // function walks a function's parameters and body.
-func (w *walker) function(n ast.Expression, name *ast.Identifier, params *ast.ParameterList, body ast.Node, vars []*ast.VariableDeclaration, s *scope, in context, depth int) {
+func (w *walker) function(n ast.Expression, name *ast.Identifier, params *ast.ParameterList, body ast.Node, vars []*ast.VariableDeclaration, in context) {
 	f := w.functionOf(n)
 	block, _ := body.(*ast.BlockStatement)
-	s = w.enter(n, s, func(s *scope) {
+	in = w.enter(n, in, func(s *scope) {
 		f.scope, f.params = s, params
 		if in.function != nil {
 			in.function.inside = append(in.function.inside, f)
@@ -309,18 +309,14 @@ func (w *walker) function(n ast.Expression, name *ast.Identifier, params *ast.Pa
 	in.function = f
 	in.loop = in.loop || f.loop
 	if params != nil {
-		w.walk(params, s, in.inBranch(), depth) // all there is to run are defaults
+		w.walk(params, in.inBranch()) // all there is to run are defaults
 	}
 	if block == nil {
-		if body != nil {
-			w.walk(body, s, in, depth)
-		}
+		w.walk(body, in)
 		return
 	}
 	for _, stmt := range block.List {
-		if stmt != nil {
-			w.walk(stmt, s, in, depth)
-		}
+		w.walk(stmt, in)
 	}
 }
 
@@ -355,8 +351,8 @@ func (w *walker) known(e ast.Expression, s *scope) *function {
 	return nil
 }
 
-// repeats tells the methods that call a function once for each element, and
-// which of its parameters the element is.
+// repeats are the methods that call a function once for each element, and which
+// of its parameters the element is.
 var repeats = map[string]int{
 	"map": 0, "forEach": 0, "filter": 0, "flatMap": 0, "some": 0, "every": 0, "find": 0, "findIndex": 0,
 	"findLast": 0, "findLastIndex": 0, "reduce": 1, "reduceRight": 1, "from": 0, "fromAsync": 0, "mapAsync": 0,
@@ -365,7 +361,8 @@ var repeats = map[string]int{
 
 // call walks a call: on the first walk it notes where the arguments go, on
 // the second it lists what is called.
-func (w *walker) call(n *ast.CallExpression, s *scope, in context, depth int) {
+func (w *walker) call(n *ast.CallExpression, in context) {
+	s := in.scope
 	method, object := "", ast.Expression(nil)
 	if dot, ok := unwrap(n.Callee).(*ast.DotExpression); ok {
 		method, object = dot.Identifier.Name.String(), dot.Left
@@ -380,12 +377,10 @@ func (w *walker) call(n *ast.CallExpression, s *scope, in context, depth int) {
 			inner.loop = inner.loop || repeated
 			inner.branch = inner.branch || method == "catch"
 		}
-		if e != nil {
-			w.walk(e, s, inner, depth)
-		}
+		w.walk(e, inner)
 	}
 	if !w.reporting {
-		w.note(n, s, in, object, parameter, repeated)
+		w.note(n, in, object, parameter, repeated)
 		return
 	}
 
@@ -397,7 +392,7 @@ func (w *walker) call(n *ast.CallExpression, s *scope, in context, depth int) {
 		}
 		args = args[1:]
 	}
-	w.sites(callee, n.Idx0, args, true, s, in)
+	w.sites(callee, n.Idx0, args, true, in)
 
 	if w.known(n.Callee, s) != nil || w.inspects(object, method, s) {
 		return // its parameters were followed, or it calls nothing
@@ -412,13 +407,14 @@ func (w *walker) call(n *ast.CallExpression, s *scope, in context, depth int) {
 				w.site("", arg.Idx0(), "", in)
 				continue
 			}
-			w.sites(values, arg.Idx0, nil, false, s, in)
+			w.sites(values, arg.Idx0, nil, false, in)
 		}
 	}
 }
 
 // note remembers what a call gives to functions of the script.
-func (w *walker) note(n *ast.CallExpression, s *scope, in context, object ast.Expression, parameter int, repeated bool) {
+func (w *walker) note(n *ast.CallExpression, in context, object ast.Expression, parameter int, repeated bool) {
+	s := in.scope
 	if f := w.known(n.Callee, s); f != nil {
 		f.incoming(n.ArgumentList, s)
 		w.called(f, in, in.loop)
@@ -492,7 +488,7 @@ func (w *walker) distribute() {
 }
 
 // sites lists a call, or the handing out, of what callee may be.
-func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expression, isCall bool, s *scope, in context) {
+func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expression, isCall bool, in context) {
 	type found struct{ name, args string }
 	var all []found
 	add := func(name string, args []ast.Expression, known bool) {
@@ -501,7 +497,7 @@ func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expressio
 		}
 		f := found{name: name}
 		if known {
-			f.args = w.literals(args, s)
+			f.args = w.literals(args, in.scope)
 		}
 		all = append(all, f)
 	}
@@ -510,14 +506,14 @@ func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expressio
 			continue
 		}
 		args, known := passed(v, args, isCall)
-		known = known && (len(v.bound) == 0 || v.scope == s)
+		known = known && (len(v.bound) == 0 || v.scope == in.scope)
 		switch {
 		case v.kind == kindTool:
 			add(v.name, args, known)
 		case len(args) == 0: // raw without a name
 			add("", nil, false)
 		default:
-			for _, name := range w.evalString(args[0], s, 0) {
+			for _, name := range w.evalString(args[0], in.scope, 0) {
 				add(name.name, args[1:], known)
 			}
 		}
@@ -528,7 +524,7 @@ func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expressio
 	}
 }
 
-// passed returns the arguments that a tool gets, if that can be told.
+// passed returns the arguments that a tool gets, if they are known.
 func passed(v value, args []ast.Expression, isCall bool) (list []ast.Expression, ok bool) {
 	switch {
 	case !isCall:

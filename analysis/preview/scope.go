@@ -54,7 +54,7 @@ const (
 
 // An origin is one expression that gives a variable its value, or the part of
 // the expression's value that a path leads to. An origin without expression
-// stands for a value that cannot be known.
+// is a value that cannot be known.
 type origin struct {
 	expr  ast.Expression
 	scope *scope
@@ -86,7 +86,7 @@ type function struct {
 
 	escapes bool        // handed to something that may call it with anything
 	loop    bool        // called, or handed out, in a loop
-	inside  []*function // the functions that stand in it or that it calls
+	inside  []*function // the functions that are in it or that it calls
 }
 
 // A call is what one call gives to a function.
@@ -102,8 +102,8 @@ type given struct {
 	scope     *scope
 }
 
-// incoming notes a call. Behind a spread argument nobody knows which
-// parameter gets what.
+// incoming notes a call. After a spread argument nobody knows which parameter gets
+// what.
 func (f *function) incoming(args []ast.Expression, s *scope) {
 	if len(f.given) == maxIncoming {
 		return
@@ -222,7 +222,7 @@ func (w *walker) hoist(s *scope, list []ast.Statement) {
 	}
 }
 
-// hoistVars declares the var names of a function, wherever in it they stand.
+// hoistVars declares the var names of a function, wherever in it they are.
 func (w *walker) hoistVars(s *scope, list []*ast.VariableDeclaration) {
 	for _, d := range list {
 		w.declareAll(s, d.List)

@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -235,7 +237,7 @@ func (a *auth) refuseToken(r *http.Request, channel string) error {
 	if err != nil {
 		a.o.Logger.Error("recording a refused sign-in", "err", err)
 	}
-	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes"}
+	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes; a token is shown once, when codemode-bridge approvers add makes it"}
 }
 
 // login logs a person in on the page: by the code of a link, by a token, or with the
@@ -314,4 +316,20 @@ func (s *Site) me(who *caller, w http.ResponseWriter, _ *http.Request) error {
 		}
 	}
 	return answer(w, http.StatusOK, map[string]any{"name": canon.Escape(who.Name), "role": who.Role, "may": may})
+}
+
+// fromElsewhere reports whether a browser says that another site is behind a
+// request.
+func fromElsewhere(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}
+
+// record records what somebody did here.
+func (s *Site) record(ctx context.Context, who *caller, rec ledger.Record) error {
+	rec.Time, rec.Approver, rec.Channel, rec.Durable = s.o.Now(), who.Name, who.channel, true
+	if err := s.o.Record.Record(context.WithoutCancel(ctx), rec); err != nil {
+		return fmt.Errorf("recording what %s did: %w", who.Name, err)
+	}
+	return nil
 }

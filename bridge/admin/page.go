@@ -43,7 +43,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"millis":       time.Time.UnixMilli,
 	"stamp":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"shown":        canon.Escape,
-	"count":        approval.Counted,
+	"count":        canon.Counted,
 	"pretty":       pretty,
 	"mark":         diffMark,
 	"event":        func(e ledger.Event) string { return strings.ReplaceAll(string(e), "_", " ") },
@@ -264,7 +264,7 @@ func brief(f approval.Field) string {
 	if short(f) {
 		return f.Lines[0]
 	}
-	return fmt.Sprintf("%s, %s", approval.Counted(f.Characters, "character"), approval.Counted(len(f.Lines), "line"))
+	return fmt.Sprintf("%s, %s", canon.Counted(f.Characters, "character"), canon.Counted(len(f.Lines), "line"))
 }
 
 // short reports whether a cell shows a value as it is.
@@ -278,6 +278,9 @@ func pretty(raw json.RawMessage) string {
 	}
 	return out.String()
 }
+
+// capitalized makes a sentence of words of ours.
+func capitalized(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
 // diffMark is the class of a line of a difference.
 func diffMark(line string) string {

@@ -13,18 +13,6 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Configuration is the bridge's configuration file, as far as an edit of it waits for
-// an approver.
-type Configuration interface {
-	// Pending returns the change that waits, or nil.
-	Pending(ctx context.Context) (*approval.PendingConfig, error)
-	// Confirm lets the edit with that digest take effect. approval.ErrUnknown means
-	// that it is not pending.
-	Confirm(ctx context.Context, digest string, said approval.Confirmation) error
-	// Reject notes that the edit is not wanted; its errors are those of Confirm.
-	Reject(ctx context.Context, digest string, said approval.Confirmation) error
-}
-
 // A PendingConfig is a pending configuration, as the API shows it.
 type PendingConfig struct {
 	File string `json:"file"`

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -15,18 +14,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
-
-// A SignOn is single sign-on: it finds out who somebody is by sending their browser to
-// an identity provider. Any number of goroutines may call it.
-type SignOn interface {
-	// Begin starts a sign-in. Address is where the browser goes, and comes back with
-	// the state; keep is for Finish and not for the browser.
-	Begin(state string) (address, keep string, err error)
-	// Finish completes the sign-in that keep belongs to, with the code and the
-	// issuer that the browser returned with. It returns who it is, as in
-	// approval.Approver.Login.
-	Finish(ctx context.Context, keep, code, issuer string) (login string, err error)
-}
 
 const (
 	flowTime   = 10 * time.Minute

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // elsewhere is a provider whose codes are the logins of who signs in.
@@ -44,9 +48,17 @@ func (b *bench) goThere() (browser visitor, state string) {
 	var out struct{ Go string }
 	res.into(&out)
 	state, ok := strings.CutPrefix(out.Go, "https://login.example/?state=")
+	if !ok {
+		b.t.Fatalf("sent to %q", out.Go)
+	}
 	set := res.header.Get("Set-Cookie")
-	if !ok || !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "SameSite=Strict") || !strings.HasPrefix(set, "codemode_sign_in_7421=") {
-		b.t.Fatalf("sent to %q with the cookie %q", out.Go, set)
+	cookie, err := http.ParseSetCookie(set)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	want := &http.Cookie{Name: "codemode_sign_in_7421", Path: "/", MaxAge: 600, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if diff := cmp.Diff(want, cookie, cmpopts.IgnoreFields(http.Cookie{}, "Value", "Raw")); diff != "" {
+		b.t.Fatalf("the cookie (-want +got):\n%s", diff)
 	}
 	browser.cookie = strings.Split(set, ";")[0]
 	return browser, state
@@ -68,8 +80,9 @@ func TestSingleSignOn(t *testing.T) {
 	}
 	e, verdicts := b.ask(question{})
 	in.do("POST", "/api/decide/"+e.ID, decision(e, "approve")).want(200)
-	if v := <-verdicts; !v.Approve || v.By != "ada" || v.Channel != "page" || !v.Strong {
-		t.Errorf("the verdict is %+v", v)
+	want := approval.Verdict{Request: e.ID, Approve: true, By: "ada", Roles: []string{"admin"}, Channel: "page", Strong: true}
+	if diff := cmp.Diff(want, <-verdicts, cmpopts.IgnoreFields(approval.Verdict{}, "Time", "Credential")); diff != "" {
+		t.Errorf("the verdict (-want +got):\n%s", diff)
 	}
 	b.as("vic").do("GET", "/api/me", "").want(200) // a token is as good as before
 

@@ -9,71 +9,14 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// Tools are the unreviewed tools of the servers. The texts that it returns are safe to
-// show: what a server wrote is escaped. It records the decisions.
-type Tools interface {
-	// Unreviewed lists them, by server and name.
-	Unreviewed(ctx context.Context) ([]UnreviewedTool, error)
-	// Accept accepts a tool, and Block keeps it from scripts, if it still has
-	// the digest that the person saw. ErrUnknown and ErrChanged are returned
-	// as such. By says who decided, and channel on which channel.
-	Accept(ctx context.Context, server, tool, digest, by, channel string) error
-	Block(ctx context.Context, server, tool, digest, by, channel string) error
-	// Changed returns a channel that is closed after the next change of tools
-	// or of the accepted definitions.
-	Changed() <-chan struct{}
-}
-
-// An UnreviewedTool is a tool that waits for review, or that was blocked.
-type UnreviewedTool struct {
-	Server string `json:"server"`
-	Tool   string `json:"tool"`  // the raw name, as Accept and Block take it
-	State  string `json:"state"` // new, changed or blocked
-	Then   string `json:"then"`  // how its calls are treated meanwhile: ask or quarantine
-	// Since is when its present definition was first seen, and Digest is of that.
-	Since  time.Time `json:"since"`
-	Digest string    `json:"digest"`
-	// Was is the digest of what was accepted; empty if nothing was. AcceptedBy
-	// is empty for what was let in as it was found.
-	Was        string     `json:"was,omitempty"`
-	AcceptedBy string     `json:"accepted_by,omitempty"`
-	AcceptedAt time.Time  `json:"accepted_at,omitzero"`
-	BlockedBy  string     `json:"blocked_by,omitempty"`
-	BlockedAt  time.Time  `json:"blocked_at,omitzero"`
-	Notices    []string   `json:"notices,omitempty"`
-	Difference []ToolPart `json:"difference"`
-}
-
-// A ToolPart is one part of a definition that differs. Its lines begin with
-// "-" for what was, "+" for what is, " " for what stayed, and "!" for a remark.
-type ToolPart struct {
-	What  string   `json:"what"`
-	Lines []string `json:"lines"`
-}
-
 // Name is the tool as policy matches it.
 func (t UnreviewedTool) Name() string { return t.Server + "__" + canon.Escape(t.Tool) }
 
 // Words says why it waits.
-func (t UnreviewedTool) Words() string {
-	switch {
-	case t.State == "blocked":
-		return fmt.Sprintf("Blocked by %s on %s", canon.Escape(t.BlockedBy), t.BlockedAt.UTC().Format(time.DateOnly))
-	case t.State == "new":
-		return "New since " + t.Since.UTC().Format(time.DateOnly)
-	case t.AcceptedBy == "":
-		return "Changed since it was first seen on " + t.AcceptedAt.UTC().Format(time.DateOnly)
-	}
-	return fmt.Sprintf("Changed since %s accepted it on %s", canon.Escape(t.AcceptedBy), t.AcceptedAt.UTC().Format(time.DateOnly))
-}
+func (t UnreviewedTool) Words() string { return capitalized(t.Why(time.UTC)) }
 
 // ThenWords says how its calls are treated meanwhile.
-func (t UnreviewedTool) ThenWords() string {
-	if t.Then == "ask" {
-		return "Each call asks"
-	}
-	return "Hidden from scripts"
-}
+func (t UnreviewedTool) ThenWords() string { return capitalized(t.Meanwhile()) }
 
 func (s *Site) tools(ctx context.Context) ([]UnreviewedTool, error) {
 	if s.o.Tools == nil {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"codemode-bridge/bridge/pins"
 	"context"
 	"fmt"
 	"strings"
@@ -26,9 +27,9 @@ const changedName = "send\u202e<script>"
 
 func (f *fakeTools) Unreviewed(context.Context) ([]UnreviewedTool, error) {
 	return []UnreviewedTool{
-		{Server: "mail", Tool: changedName, State: "changed", Then: "ask", Digest: "sha256:b", Was: "sha256:a", AcceptedBy: "ada<b>", AcceptedAt: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
-			Notices: []string{"it has characters that nobody sees"}, Difference: []ToolPart{{"description", []string{"-Sends.", "+Sends <b>all</b>.", "!a remark"}}}},
-		{Server: "web", Tool: "get", State: "blocked", Then: "quarantine", Digest: "sha256:c", BlockedBy: "ada", Difference: []ToolPart{}},
+		{"mail", changedName, pins.Row{State: pins.Changed, Then: pins.Ask, Digest: "sha256:b", Was: "sha256:a", AcceptedBy: "ada<b>", AcceptedAt: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+			Notices: []string{"it has characters that nobody sees"}, Difference: []pins.Part{{What: "description", Lines: []string{"-Sends.", "+Sends <b>all</b>.", "!a remark"}}}}},
+		{"web", "get", pins.Row{State: pins.Blocked, Then: pins.Quarantine, Digest: "sha256:c", BlockedBy: "ada", Difference: []pins.Part{}}},
 	}, nil
 }
 

@@ -1,8 +1,8 @@
-// Package alive tells which of the processes that share a folder still run.
+// Package alive tells which of the processes that share a folder are still running.
 //
-// Each holds a lock on a file of its own there. The system drops the lock when
-// the process ends, however it does, so that nobody is taken for another one
-// that got the same number after a restart of the machine.
+// Each holds a lock on a file of its own there. The system releases the lock when
+// the process ends, however it ends. A process number would not do: after a restart
+// of the machine another process may have it.
 package alive
 
 import (
@@ -16,11 +16,11 @@ import (
 	"codemode-bridge/bridge/filelock"
 )
 
-// A Member is this process, as long as it has not left.
+// A Member is this process in a folder, until it leaves.
 type Member struct{ file *os.File }
 
-// Join makes the process known under a name that no other has, and removes what
-// processes have left behind that ended. It makes the folder if need be.
+// Join makes the process known under a name that no other has, and removes the files
+// of processes that have ended. It makes the folder if need be.
 func Join(dir, name string) (*Member, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making it known that this process runs: %w", err)
@@ -30,20 +30,20 @@ func Join(dir, name string) (*Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making it known that this process runs: %w", err)
 	}
-	if err := filelock.Try(f); err != nil { // who sweeps in this very moment leaves it alone: the name is new
+	if err := filelock.Try(f); err != nil { // a sweep by another process leaves a file this young alone
 		f.Close()
 		return nil, fmt.Errorf("making it known that this process runs: %w", err)
 	}
 	return &Member{f}, nil
 }
 
-// Leave ends what Join began.
+// Leave removes the process's file: it counts as ended from now on.
 func (m *Member) Leave() error {
 	return errors.Join(os.Remove(m.file.Name()), m.file.Close())
 }
 
-// Gone reports whether the process of a name has ended, or never was. Where
-// that cannot be told, it has not.
+// Gone reports whether the process with that name has ended or never existed. If
+// that is unknown, it reports false.
 func Gone(dir, name string) bool {
 	if name != filepath.Base(name) {
 		return true // no process joins under such a name
@@ -56,8 +56,8 @@ func Gone(dir, name string) bool {
 	return filelock.TryShared(f) == nil // shared: many may ask at once
 }
 
-// sweep removes the files of processes that have ended. One that is just being
-// made has no lock yet, so young files stay.
+// sweep removes the files of processes that have ended. A process that is just
+// joining has no lock yet, so young files stay.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func sweep(dir string) {
 	}
 }
 
-// young is how long a file may be there without its lock.
+// young is how old a file may be and not yet be locked.
 const young = time.Minute
 
 func old(e fs.DirEntry) bool {

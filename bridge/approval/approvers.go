@@ -1,14 +1,11 @@
 package approval
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"codemode-bridge/profiles"
@@ -70,27 +67,6 @@ type Approver struct {
 
 	proof Credential // how they proved who they are; empty if they did not
 }
-
-// A Credential says how somebody proved who they are: by which token, by which
-// login at which provider, or as the owner of which configuration. With it the
-// bridge that asked recognises them, whoever relays their verdict. It is stored
-// with the verdict, and never shown, logged or recorded.
-type Credential string
-
-func tokenCredential(sum [sha256.Size]byte) Credential {
-	return Credential("token:" + hex.EncodeToString(sum[:]))
-}
-
-// A Realm is the scope in which credentials identify an approver.
-type Realm struct {
-	Configuration string // its id
-	// Provider identifies the single sign-on that logins belong to, with everything
-	// that decides what a login means there.
-	Provider string
-}
-
-func (r Realm) login(login string) Credential { return Credential("login:" + r.Provider + " " + login) }
-func (r Realm) owner() Credential             { return Credential("owner:" + r.Configuration) }
 
 // A Delegation lets one approver decide in the name of another for a while.
 // Whoever may decide in a name may delegate that further.
@@ -231,12 +207,6 @@ func (a *Approvers) Authenticate(token string) (Approver, bool) {
 	return found, ok == 1
 }
 
-// NewToken makes a token, to be shown once, and its SHA-256, to be stored.
-func NewToken() (token string, sum [sha256.Size]byte) {
-	token = "cmb_" + strings.ToLower(rand.Text()+rand.Text()[:6])
-	return token, sha256.Sum256([]byte(token))
-}
-
 // May reports whether the approver's role permits v at all.
 func (a Approver) May(v Verb) bool { return slices.Contains(verbs[a.Role], v) }
 
@@ -320,7 +290,7 @@ func (a *Approvers) unrecognised(r Request, v Verdict) error {
 	switch {
 	case v.Credential == a.realm.owner():
 		return errors.New("the owner does not answer where somebody configured may, and by now somebody may")
-	case v.byOwner():
+	case v.Credential.isOwner():
 		return fmt.Errorf("%s is not the one whose owner says this", asks)
 	case known:
 		return fmt.Errorf("%s knows %s by another token or login", asks, v.By)
@@ -340,24 +310,6 @@ func (a *Approvers) Standing(r Request, votes []Verdict, now time.Time) []Verdic
 		}
 	}
 	return standing
-}
-
-// Stands says why the approval that settled a request would not count now; nil if
-// it would. A denial always stands, and so does the client's own answer.
-func (a *Approvers) Stands(e StoredRequest, now time.Time) error {
-	v := e.Verdict
-	if a == nil || v == nil || !v.Approve || !v.Strong {
-		return nil
-	}
-	if len(e.Decision.Quorums) == 0 {
-		_, err := a.judge(e.Request, *v, now)
-		return err
-	}
-	e.Votes = a.Standing(e.Request, e.Votes, now)
-	if missing := e.Missing(); missing != "" {
-		return fmt.Errorf("of the yeses that it had not all count any more: there are %s", missing)
-	}
-	return nil
 }
 
 // names returns the approvers in whose names somebody may decide, by a chain of

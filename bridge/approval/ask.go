@@ -14,6 +14,30 @@ func (b *Broker) Precheck(ctx context.Context, r Request) (Verdict, bool, error)
 	return b.questions.precheck(ctx, r)
 }
 
+// precheck answers a call that nobody needs to be asked about; see
+// [Broker.Precheck].
+func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, error) {
+	if r.Again {
+		switch q, v, err := qs.resume(ctx, r); {
+		case err != nil:
+			return Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()}, true, err
+		case v != nil:
+			return *v, true, nil
+		case q != nil:
+			return Verdict{}, false, nil
+		}
+	}
+	if v, ok, err := qs.grants.use(ctx, r); ok || err != nil {
+		return v, true, err
+	}
+	v, refused := qs.limiter.refuse(r, func() bool { return qs.full(r) && qs.joinable(r) == nil })
+	if !refused {
+		return Verdict{}, false, nil
+	}
+	qs.limiter.refusals[r.Run]++
+	return v, true, qs.limiter.flood(r.Run)
+}
+
 // Ask puts a call to people and waits for the verdict. The request has one item.
 // If the answer is already known (see [Broker.Precheck]), Ask returns it at once.
 // Otherwise it waits for its turn, then at most Decision.Timeout for an answer.

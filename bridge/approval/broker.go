@@ -3,76 +3,20 @@ package approval
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"time"
 
 	"codemode-bridge/profiles"
 )
-
-// Options configure a broker. The zero value suits one process whose requests
-// end with it.
-type Options struct {
-	Limits Limits
-	Store  Store  // nil means a Memory of its own
-	Bridge string // names this process in the requests of a shared store
-	// Configuration is the id of this process's configuration: the one whose calls
-	// it asks about and to which Approvers belong.
-	Configuration string
-	// Gone reports whether the process with that name has ended; nil means that
-	// none ever has.
-	Gone func(bridge string) bool
-	// Separate reports whether a requester's own approval counts for nothing; nil
-	// means that it counts.
-	Separate func() bool
-	// Approvers returns the current approvers: a verdict counts if its author is
-	// one of them and may give it, and each of several approvals counts for as long
-	// as that is so. If it is nil, or returns nil, verdicts stand as they were
-	// signed in this process, and none that another process relays counts.
-	Approvers func() *Approvers
-	// Summarise, if not nil, writes the one line about a request that lists
-	// and dialogs show in place of [Summary]. It sees what people may see.
-	Summarise func(Request) string
-	// Asked, if not nil, hears of each request when it is put to people. It
-	// must neither block nor call the broker.
-	Asked func(Request)
-	// Logger gets the errors of the store that no caller can be told of; nil means
-	// no log.
-	Logger *slog.Logger
-}
-
-func (o Options) orDefaults() Options {
-	if o.Store == nil {
-		o.Store = new(Memory)
-	}
-	if o.Separate == nil {
-		o.Separate = func() bool { return false }
-	}
-	if o.Approvers == nil {
-		o.Approvers = func() *Approvers { return nil }
-	}
-	if o.Asked == nil {
-		o.Asked = func(Request) {}
-	}
-	if o.Gone == nil {
-		o.Gone = func(string) bool { return false }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
-// background is the context of writes that belong to no single call: a call that
-// is cancelled meanwhile must not let the store fall behind what is open here.
-func background() context.Context { return context.Background() }
 
 // A Broker holds the requests of one process's runs and waits for their
 // verdicts. The requests that it puts to people are in its store, where any
 // channel of any process can answer them. Its methods may be called
 // concurrently. It starts no goroutine that outlives a call.
 //
-// A call goes through ask.go, the requests that are open through questions.go,
-// and a verdict through settle.go.
+// A call goes through ask.go and a verdict through settle.go; in between, the open
+// requests are in questions.go. What the store has of a request, and how a verdict
+// changes that, is in stored_request.go.
 type Broker struct {
 	o     Options
 	store Store
@@ -112,6 +56,32 @@ func (b *Broker) EndRun(run string) {
 		}
 	}
 	b.questions.forgetRun(run)
+}
+
+// EndSession forgets a session, its grants included. Its runs have ended.
+func (b *Broker) EndSession(session string) error {
+	b.mu.Lock()
+	delete(b.questions.limiter.asked, session)
+	b.mu.Unlock()
+	err := b.store.DropGrants(background(), func(g Grant) bool { return g.Key.Session == session })
+	if err != nil {
+		return fmt.Errorf("dropping the grants of a session: %w", err)
+	}
+	return nil
+}
+
+// Grants returns the grants that hold at this moment, of every process that
+// shares the store, the oldest first.
+func (b *Broker) Grants(ctx context.Context) ([]Grant, error) { return b.questions.grants.valid(ctx) }
+
+// Revoke ends a grant. It reports whether there was one with that id.
+func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
+	found := false
+	err := b.store.DropGrants(ctx, func(g Grant) bool {
+		found = found || g.ID == id
+		return g.ID == id
+	})
+	return found, err
 }
 
 // Prune deletes requests that ended before a time, and grants that have expired.

@@ -1,11 +1,11 @@
 package approval
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
@@ -16,7 +16,7 @@ import (
 // way. [Describe] makes it, only from the frozen calls.
 //
 // Its strings are inert plain text: each is one line of visible characters, in
-// which everything from outside has passed [canon.Visible] or [canon.Display].
+// which everything from outside has passed [canon.Escape] or [canon.Display].
 // They are not markup: a page must still escape them. Text that a model wrote
 // is in Model and nowhere else.
 type Description struct {
@@ -34,6 +34,9 @@ type Description struct {
 	// ToolSays is the server's unchecked description of the tool, the one string
 	// here that may have several lines.
 	ToolSays string `json:"tool_says,omitempty"`
+	// Difference is how the tool's definition differs from the accepted one, line
+	// by line.
+	Difference []string `json:"difference,omitempty"`
 	// Risk is low, medium, high or critical, and RiskSays what that means.
 	Risk     string `json:"risk"`
 	RiskSays string `json:"risk_says"`
@@ -47,28 +50,8 @@ type Description struct {
 	// that asked.
 	Why  []string `json:"why"`
 	Rule string   `json:"rule"`
-	// Covers is what an approval covers, and Needs what else it takes.
-	Covers string   `json:"covers"`
-	Needs  []string `json:"needs,omitempty"`
-	// Missing says which approvals there are and which are still needed, if one is
-	// not enough.
-	Missing string `json:"missing,omitempty"`
-	// Checks are the safety checks between approval and sending.
-	Checks []string `json:"checks,omitempty"`
-	// Difference is how the tool's definition differs from the accepted one, line
-	// by line.
-	Difference []string `json:"difference,omitempty"`
-	// Done counts the calls that the run had already sent.
-	Done int `json:"done"`
-	// Until is the clock time at which silence becomes a denial.
-	Until string `json:"until"`
-	Run   string `json:"run"`
-	// Configuration names the configuration that asks; its approvers answer.
-	Configuration string `json:"configuration,omitempty"`
-	// Folder is the working directory of servers that have none of their own.
-	Folder    string `json:"folder,omitempty"`
-	Client    string `json:"client,omitempty"`    // as it calls itself
-	Requester string `json:"requester,omitempty"` // the name of its token
+	Terms
+	Origin
 	// Model is what a model wrote, unchecked.
 	Model ScriptPreview `json:"model"`
 	// At is where an approver can read the whole request and answer it.
@@ -79,21 +62,36 @@ type Description struct {
 	said phrases
 }
 
+// Terms say what an answer means.
+type Terms struct {
+	// Covers is what an approval covers, and Needs what else it takes.
+	Covers string   `json:"covers"`
+	Needs  []string `json:"needs,omitempty"`
+	// Missing says which approvals there are and which are still needed, if one is
+	// not enough.
+	Missing string `json:"missing,omitempty"`
+	// Checks are the safety checks between approval and sending.
+	Checks []string `json:"checks,omitempty"`
+	// Until is the clock time at which silence becomes a denial.
+	Until string `json:"until"`
+}
+
+// An Origin says which run makes the calls, and for whom.
+type Origin struct {
+	Run string `json:"run"`
+	// Done counts the calls that the run had already sent.
+	Done int `json:"done"`
+	// Configuration names the configuration that asks; its approvers answer.
+	Configuration string `json:"configuration,omitempty"`
+	// Folder is the working directory of servers that have none of their own.
+	Folder    string `json:"folder,omitempty"`
+	Client    string `json:"client,omitempty"`    // as it calls itself
+	Requester string `json:"requester,omitempty"` // the name of its token
+}
+
 // phrases are the parts of a description that are our own sentences with other
 // people's words in them.
 type phrases struct{ warnings, why, needs []phrase }
-
-// A DescribedCall is one call of a request.
-type DescribedCall struct {
-	Number int `json:"number"` // within its run
-	// Fields are the arguments: short ones first, otherwise in the order given.
-	Fields []Field `json:"fields"`
-	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
-	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
-	// Sources say which bytes the run has read before, and where.
-	Sources []string `json:"sources,omitempty"`
-	Line    int      `json:"line,omitempty"` // of the script
-}
 
 // A ScriptPreview is what a model wrote; none of it was checked.
 type ScriptPreview struct {
@@ -139,10 +137,10 @@ func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
 		Headline: headline(r), Tool: canon.Escape(r.path()), Server: canon.Escape(r.Server), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
-		Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
-		Done:       r.Done, Until: Clock(r.Until, r.Asked, o.Zone),
-		Run: canon.Escape(r.Run), Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder), Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester),
+		Terms:      Terms{Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
+		Origin: Origin{Run: canon.Escape(r.Run), Done: r.Done, Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder),
+			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
 	}
 	d.said.needs = r.needs()
@@ -192,14 +190,6 @@ func (d Description) Long() bool {
 		}
 	}
 	return n >= longCall
-}
-
-// path is the tool's name as policy matches it.
-func (r Request) path() string {
-	if r.Server == "" {
-		return r.Tool
-	}
-	return r.Server + "__" + r.Tool
 }
 
 // headline puts the tool's name in words. A single word says too little, so the
@@ -447,25 +437,46 @@ func warnings(calls []DescribedCall) []phrase {
 		add(phrase{lead + strings.Join(unseen, ", "), listed(lead, keys, ", ", "argument", promptLong*promptWidth-len("! ."))})
 	}
 	if hidden > 0 {
-		add(say("%s hidden as a secret; the call sends what is hidden", ours(Counted(hidden, "value"))))
+		add(say("%s hidden as a secret; the call sends what is hidden", ours(canon.Counted(hidden, "value"))))
 	}
 	if cut > 0 {
-		add(say("%s too long to be kept here in full; the call sends all of it", ours(Counted(cut, "value"))))
+		add(say("%s too long to be kept here in full; the call sends all of it", ours(canon.Counted(cut, "value"))))
 	}
 	return all
 }
 
-// Counted returns a count with its noun: "1 value" or "1,482 values".
-func Counted(n int, what string) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if n != 1 {
-		what += "s"
-	}
-	return digits + " " + what
+// An EditedCall describes a call that was allowed with arguments other than those
+// that people were asked about.
+type EditedCall struct {
+	By     string       `json:"by"`
+	Call   int          `json:"call"`
+	Asked  canon.Digest `json:"asked_digest"` // of the arguments that were asked about
+	Digest string       `json:"digest,omitempty"`
+	// Args and Fields are the replacement arguments, in display form. Requests that
+	// were answered by older releases have none.
+	Args   json.RawMessage `json:"args,omitempty"`
+	Fields []Field         `json:"fields,omitempty"`
+	Hidden int             `json:"hidden,omitempty"`
+	Cut    int             `json:"cut,omitempty"`
 }
 
-// isLetterMark reports whether a character belongs to the one before it.
-func isLetterMark(c rune) bool { return unicode.IsMark(c) }
+// EditedCall describes how whoever allowed the request's call edited it; nil if
+// they did not.
+func (e *StoredRequest) EditedCall() *EditedCall {
+	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
+		return nil
+	}
+	item := e.Items[0]
+	edited := &EditedCall{By: canon.Escape(e.Verdict.Who()), Call: item.Call, Asked: item.Key.Args}
+	edit := e.Verdict.EditedArgs
+	if edit == nil {
+		edit = e.Request.EditedArgs(e.Verdict.Args)
+	}
+	if edit != nil {
+		item.Shown, item.Sources = edit.Shown, nil
+		d := describeCall(item)
+		edited.Digest, edited.Args = edit.Digest.String(), edit.JSON
+		edited.Fields, edited.Hidden, edited.Cut = d.Fields, d.Hidden, d.Cut
+	}
+	return edited
+}

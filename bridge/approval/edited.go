@@ -2,35 +2,13 @@ package approval
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/profiles"
 )
-
-// Bounds on how much of the arguments a request holds, unless a rule sets others:
-// as much as anybody would read.
-const (
-	shownBytes   = 128 << 10
-	shownString  = 100_000
-	shownMembers = 10_000
-	shownDepth   = 32
-)
-
-// DisplayArgs returns the arguments of a call with decision d, for the person who
-// is asked about it.
-func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
-	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
-	for _, bound := range []struct {
-		field *int
-		most  int
-	}{{&o.MaxString, d.Display.MaxString}, {&o.MaxArray, d.Display.MaxArray}, {&o.MaxObject, d.Display.MaxObject}, {&o.MaxDepth, d.Display.MaxDepth}} {
-		if bound.most != 0 {
-			*bound.field = bound.most
-		}
-	}
-	return canon.Display(args, o)
-}
 
 // EditedArgs are what others may see of the arguments that a person wrote in
 // place of a call's own.
@@ -60,45 +38,47 @@ func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
 	return &EditedArgs{DisplayArgs(d, args), args.Digest()}
 }
 
-// withEdit returns the verdict with what others may see of its arguments, computed
-// here and not taken from whoever sent the verdict.
-func (v Verdict) withEdit(r Request) Verdict {
-	v.EditedArgs, v.Edited = r.EditedArgs(v.Args), v.Args != nil
-	return v
+// Editable reports whether a person who edits the arguments sees all that will
+// be sent: there is one call, one person allows it, and none of its arguments
+// are hidden, cut or escaped.
+func (r Request) Editable() bool {
+	if len(r.Items) != 1 || len(r.Decision.Quorums) > 0 {
+		return false
+	}
+	args, err := canon.Parse(r.Items[0].Shown.JSON)
+	return err == nil && args.Digest() == r.Items[0].Key.Args
 }
 
-// An EditedCall describes a call that was allowed with arguments other than those
-// that people were asked about.
-type EditedCall struct {
-	By     string       `json:"by"`
-	Call   int          `json:"call"`
-	Asked  canon.Digest `json:"asked_digest"` // of the arguments that were asked about
-	Digest string       `json:"digest,omitempty"`
-	// Args and Fields are the replacement arguments, in display form. Requests that
-	// were answered by older releases have none.
-	Args   json.RawMessage `json:"args,omitempty"`
-	Fields []Field         `json:"fields,omitempty"`
-	Hidden int             `json:"hidden,omitempty"`
-	Cut    int             `json:"cut,omitempty"`
-}
-
-// EditedCall describes how whoever allowed the request's call edited it; nil if
-// they did not.
-func (e *StoredRequest) EditedCall() *EditedCall {
-	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
+// checkEdit returns what is wrong with arguments that a person wrote: they cannot
+// be parsed, or they contain a mark that stands for a hidden value, which would
+// then be sent literally. It is nil if there are none.
+func (r Request) checkEdit(raw json.RawMessage) error {
+	if raw == nil {
 		return nil
 	}
-	item := e.Items[0]
-	edited := &EditedCall{By: canon.Escape(e.Verdict.Who()), Call: item.Call, Asked: item.Key.Args}
-	edit := e.Verdict.EditedArgs
-	if edit == nil {
-		edit = e.Request.EditedArgs(e.Verdict.Args)
+	args, err := canon.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("the edited arguments cannot be read: %w", err)
 	}
-	if edit != nil {
-		item.Shown, item.Sources = edit.Shown, nil
-		d := describeCall(item)
-		edited.Digest, edited.Args = edit.Digest.String(), edit.JSON
-		edited.Fields, edited.Hidden, edited.Cut = d.Fields, d.Hidden, d.Cut
+	if !r.Editable() && holdsMark(args.Value()) {
+		return fmt.Errorf("the edited arguments hold a mark such as [hidden], which would be sent as it stands: write the value that is meant")
 	}
-	return edited
+	return nil
+}
+
+// holdsMark reports whether a mark of display form stands anywhere in a value.
+func holdsMark(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "[hidden") || strings.Contains(v, "…")
+	case []any:
+		return slices.ContainsFunc(v, holdsMark)
+	case map[string]any:
+		for name, value := range v {
+			if holdsMark(name) || holdsMark(value) {
+				return true
+			}
+		}
+	}
+	return false
 }

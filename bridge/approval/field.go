@@ -3,7 +3,6 @@ package approval
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,6 +39,18 @@ type Field struct {
 const longField = 60
 
 func (f Field) long() bool { return len(f.Lines) > 1 || f.Characters > longField }
+
+// A DescribedCall is one call of a request.
+type DescribedCall struct {
+	Number int `json:"number"` // within its run
+	// Fields are the arguments: short ones first, otherwise in the order given.
+	Fields []Field `json:"fields"`
+	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
+	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
+	// Sources say which bytes the run has read before, and where.
+	Sources []string `json:"sources,omitempty"`
+	Line    int      `json:"line,omitempty"` // of the script
+}
 
 // describeCall lists a call's arguments, long ones after short ones, so that no
 // text can push a recipient out of sight.
@@ -158,9 +169,6 @@ func fieldName(key string) string {
 
 const maxFieldName = 24
 
-// escapes matches the escape of an invisible character in display form.
-var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
-
 // unseen reports whether canon had to escape characters of the field, other than
 // the backslashes and marks that it escapes only for clarity.
 func (f Field) unseen() bool {
@@ -172,31 +180,4 @@ func (f Field) unseen() bool {
 		}
 	}
 	return false
-}
-
-// clipMiddle cuts the middle out of a text that is wider than width columns, and
-// says how much was cut: what matters in a path or a command often comes last.
-func clipMiddle(s string, width int) string {
-	if columns(s) <= width {
-		return s
-	}
-	runes := []rune(s)
-	keep := max(width-len("… 1000000 more …"), 2)
-	head, tail := len(firstColumns(s, keep*2/3)), len(s)
-	for used := 0; tail > head; {
-		c, size := utf8.DecodeLastRuneInString(s[:tail])
-		if used += columnsOf(c); used > keep-keep*2/3 {
-			break
-		}
-		tail -= size
-	}
-	for tail < len(s) { // a mark is cut with its letter
-		c, size := utf8.DecodeRuneInString(s[tail:])
-		if !isLetterMark(c) {
-			break
-		}
-		tail += size
-	}
-	left := len(runes) - utf8.RuneCountInString(s[:head]) - utf8.RuneCountInString(s[tail:])
-	return fmt.Sprintf("%s… %d more …%s", s[:head], left, s[tail:])
 }

@@ -53,7 +53,7 @@ type sessionGrants struct{ o *Options }
 // the tool with any arguments.
 func (s sessionGrants) add(r Request, v Verdict) error {
 	for _, i := range r.Items {
-		g := Grant{ID: "g" + newID()[1:], Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
 		}
@@ -118,30 +118,4 @@ func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
 // releases did not store which bridge that is.
 func (s sessionGrants) orphaned(g Grant) bool {
 	return g.Bridge != s.o.Bridge && (g.Bridge == "" || s.o.Gone(g.Bridge))
-}
-
-// Grants returns the grants that hold at this moment, of every process that
-// shares the store, the oldest first.
-func (b *Broker) Grants(ctx context.Context) ([]Grant, error) { return b.questions.grants.valid(ctx) }
-
-// Revoke ends a grant. It reports whether there was one with that id.
-func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
-	found := false
-	err := b.store.DropGrants(ctx, func(g Grant) bool {
-		found = found || g.ID == id
-		return g.ID == id
-	})
-	return found, err
-}
-
-// EndSession forgets a session, its grants included. Its runs have ended.
-func (b *Broker) EndSession(session string) error {
-	b.mu.Lock()
-	delete(b.questions.limiter.asked, session)
-	b.mu.Unlock()
-	err := b.store.DropGrants(background(), func(g Grant) bool { return g.Key.Session == session })
-	if err != nil {
-		return fmt.Errorf("dropping the grants of a session: %w", err)
-	}
-	return nil
 }

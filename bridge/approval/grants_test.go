@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A session is of one process: once that has ended, however it did, nobody goes
@@ -20,8 +22,12 @@ func TestGrantEndsWithItsBridge(t *testing.T) {
 		first, next, command := of("b1"), of("b2"), of("")
 		grant(t, first, r, Same)
 		all := grants(t, command)
-		if len(all) != 1 || all[0].Covers != `{"n":1}` || all[0].Client != "Claude Code" || all[0].Bridge != "b1" {
+		if len(all) != 1 {
 			t.Fatalf("the grants are %+v", all)
+		}
+		got := Grant{Covers: all[0].Covers, Client: all[0].Client, Bridge: all[0].Bridge}
+		if diff := cmp.Diff(Grant{Covers: `{"n":1}`, Client: "Claude Code", Bridge: "b1"}, got); diff != "" {
+			t.Fatalf("the grant (-want +got):\n%s", diff)
 		}
 		wantAnswer(t, asks(t.Context(), first, r), "yes")
 		stillAsks(t, asks(t.Context(), next, r)) // its session has the same name, as that of a resumed run

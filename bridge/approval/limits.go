@@ -20,21 +20,6 @@ type Limits struct {
 	Refuse     bool          // refuse a request that would have to wait its turn
 }
 
-// After a denial the next question is asked at once, but not forever: after this
-// many denials a run is refused without asking. A dialog that was closed without
-// an answer counts as a denial.
-const (
-	maxToolDenials   = 3 // of calls of one tool
-	maxDenialsInARow = 5 // of anything the run asks, with no approval in between
-)
-
-// A cooldown counts how often people denied what a run asked, or closed the
-// dialog.
-type cooldown struct {
-	inARow int
-	tools  map[string]int // by path
-}
-
 func (l Limits) orDefaults() Limits {
 	for _, f := range []struct {
 		field *int
@@ -48,6 +33,21 @@ func (l Limits) orDefaults() Limits {
 		l.BudgetTime = 10 * time.Minute
 	}
 	return l
+}
+
+// After a denial the next question is asked at once, but not forever: after this
+// many denials a run is refused without asking. A dialog that was closed without
+// an answer counts as a denial.
+const (
+	maxToolDenials   = 3 // of calls of one tool
+	maxDenialsInARow = 5 // of anything the run asks, with no approval in between
+)
+
+// A cooldown counts how often people denied what a run asked, or closed the
+// dialog.
+type cooldown struct {
+	inARow int
+	tools  map[string]int // by path
 }
 
 // ErrFlood is what Ask returns when so many of a run's questions were refused

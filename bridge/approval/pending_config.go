@@ -128,22 +128,3 @@ func WithdrawConfig(ctx context.Context, s Store, file string, gone func(bridge 
 func PendingConfigOf(ctx context.Context, s Store, file string) (*PendingConfig, error) {
 	return s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) { return old, nil })
 }
-
-// ChangePendingConfig changes the pending configuration of a file.
-func (m *Memory) ChangePendingConfig(_ context.Context, file string, change func(*PendingConfig) (*PendingConfig, error)) (*PendingConfig, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	old := m.held[file]
-	h, err := change(old)
-	if err != nil || h == old {
-		return h, err
-	}
-	if m.held == nil {
-		m.held = map[string]*PendingConfig{}
-	}
-	if m.held[file] = h; h == nil {
-		delete(m.held, file)
-	}
-	m.changedLocked()
-	return h, nil
-}

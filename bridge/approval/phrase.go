@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	"codemode-bridge/bridge/canon"
-
-	"golang.org/x/text/width"
 )
 
 // A phrase is one of our sentences, or a part of one, with text that others wrote
@@ -17,11 +15,15 @@ import (
 // strings in code spans.
 type phrase struct{ plain, dialog string }
 
-// The maximum width of others' text within a sentence, in columns of a dialog.
-const theirsWidth = 60
+// The space of our sentences in a dialog.
+const (
+	promptWidth = 72 // columns of a row; the client wraps longer lines
+	promptLong  = 2  // rows of a sentence with a list or much text of others in it
+	theirsWidth = 60 // columns of others' text within a sentence, usually
+)
 
 // say makes a phrase. Strings among args were written by others and have passed
-// canon.Visible; everything else is ours.
+// canon.Escape; everything else is ours.
 func say(format string, args ...any) phrase {
 	plain, dialog := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {
@@ -91,8 +93,8 @@ func theirsWithin(shown string, width int) string {
 // clipped keeps the beginning and the end of a text, because what matters in a
 // path or a command often comes last. In between it says how much is left out.
 func clipped(shown string, width int) string {
-	n := Counted(len(units(shown)), "character")
-	return ends(shown, width, func(left int) string { return "(" + Counted(left, "character") + " left out)" }, "("+n+" left out)")
+	n := canon.Counted(len(units(shown)), "character")
+	return ends(shown, width, func(left int) string { return "(" + canon.Counted(left, "character") + " left out)" }, "("+n+" left out)")
 }
 
 // ends returns as much of the beginning and the end of a text as fits into width
@@ -127,6 +129,9 @@ func beginning(shown string, width int) string {
 // cutMark stands for an omitted part of an argument whose size has already been
 // given.
 const cutMark = "…"
+
+// escapes matches the escape of an invisible character in display form.
+var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
 
 // units splits a text in display form into its characters, each as it is written
 // there.
@@ -194,44 +199,14 @@ func listed(lead string, items []string, between, noun string, n int) string {
 	for k := min(len(items), n); k > 0; k-- {
 		text := lead + strings.Join(items[:k], between)
 		if k < len(items) {
-			text += " and " + Counted(len(items)-k, "more "+noun)
+			text += " and " + canon.Counted(len(items)-k, "more "+noun)
 		}
 		if columns(text) <= n {
 			return text
 		}
 	}
-	return lead + Counted(len(items), noun)
-}
-
-// columnsOf returns the width of a character in a terminal.
-func columnsOf(c rune) int {
-	if isLetterMark(c) {
-		return 0
-	}
-	switch width.LookupRune(c).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
-
-func columns(s string) int {
-	n := 0
-	for _, c := range s {
-		n += columnsOf(c)
-	}
-	return n
+	return lead + canon.Counted(len(items), noun)
 }
 
 // rows returns how many lines of a dialog a text takes.
 func rows(s string) int { return max(1, (columns(s)+promptWidth-1)/promptWidth) }
-
-// firstColumns returns as much of s as fits into n columns.
-func firstColumns(s string, n int) string {
-	for i, c := range s {
-		if n -= columnsOf(c); n < 0 {
-			return s[:i]
-		}
-	}
-	return s
-}

@@ -11,15 +11,13 @@ import (
 )
 
 // The space a prompt may take: terminal clients show it in a small window. It has
-// 20 rows of 72 columns, and at most 25 if there are several calls or many
-// warnings; the client wraps longer lines.
+// 20 rows of promptWidth, and at most 25 if there are several calls or many
+// warnings.
 const (
-	promptWidth    = 72
 	promptRows     = 20
 	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
-	promptLong     = 2 // rows of a sentence with a list or much text of others in it
 )
 
 // Prompt writes the description as a person reads it in a client's dialog. It
@@ -117,7 +115,7 @@ func (d Description) warningLines(room int) []string {
 		line := "! " + strings.ToUpper(w.dialog[:1]) + w.dialog[1:] + "."
 		left := len(d.said.warnings) - i - 1
 		if used += rows(line); used > room || left > 0 && used == room {
-			return append(lines, fmt.Sprintf("! And %s.", Counted(left+1, "more warning")))
+			return append(lines, fmt.Sprintf("! And %s.", canon.Counted(left+1, "more warning")))
 		}
 		lines = append(lines, line)
 	}
@@ -141,7 +139,7 @@ func (d Description) argumentLines(room int) []string {
 	for i, f := range fields {
 		left := len(fields) - i - 1
 		if room <= 1 && left > 0 {
-			return append(lines, fmt.Sprintf("• And %s.", Counted(left+1, "more argument")))
+			return append(lines, fmt.Sprintf("• And %s.", canon.Counted(left+1, "more argument")))
 		}
 		line := f.within("• ", max(1, room-left)*promptWidth)
 		lines, room = append(lines, line), room-rows(line)
@@ -157,7 +155,7 @@ func (c DescribedCall) line(width int) string {
 	}
 	for i, f := range c.Fields {
 		left := len(c.Fields) - i - 1
-		more := "and " + Counted(left+1, "more argument")
+		more := "and " + canon.Counted(left+1, "more argument")
 		room := width - columns(line)
 		if left > 0 {
 			room -= len(", " + more)
@@ -188,14 +186,14 @@ func (f Field) within(begin string, width int) string {
 	switch {
 	case !f.Text:
 		text = f.json()
-		size = "JSON, " + Counted(utf8.RuneCountInString(text), "character")
+		size = "JSON, " + canon.Counted(utf8.RuneCountInString(text), "character")
 		text = canon.Escape(text)
 	case f.Cut:
-		size = Counted(f.Characters, "character")
+		size = canon.Counted(f.Characters, "character")
 	default:
-		size = Counted(len(units(text)), "character")
+		size = canon.Counted(len(units(text)), "character")
 		if len(f.Lines) > 1 {
-			size += ", " + Counted(len(f.Lines), "line")
+			size += ", " + canon.Counted(len(f.Lines), "line")
 		}
 	}
 	begin += size + ": "

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -146,8 +147,11 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 			t.Errorf("unseen characters in %q: %q", line, canon.Escape(plain))
 		}
 		text, spans := spansIn(line)
-		if mark := strings.Trim(strings.ReplaceAll(text, "• ", ""), ourLetters); mark != "" || line == "" || line[0] == ' ' || line[0] == '`' || strings.HasSuffix(line, " ") {
+		if mark := strings.Trim(strings.ReplaceAll(text, "• ", ""), ourLetters); mark != "" {
 			t.Errorf("%q is no text of ours in %q", mark, line)
+		}
+		if !ourLine.MatchString(line) {
+			t.Errorf("this is no line of ours: %q", line)
 		}
 		for _, s := range spans {
 			if !json.Valid([]byte(s)) && (!strings.HasPrefix(line, "All of it: ") && !strings.HasPrefix(line, "As much of it as is kept: ") || n < len(lines)-1) {
@@ -178,6 +182,10 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 
 // ourLetters are the characters of our sentences.
 const ourLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;?!'()=-…"
+
+// ourLine matches lines that begin with a sentence of ours and do not end in a
+// space.
+var ourLine = regexp.MustCompile("^[^ `](.*[^ ])?$")
 
 // spansIn takes a line apart as CommonMark does: what is in code spans, and the
 // line without them.
@@ -269,7 +277,9 @@ func TestLongValueKeepsBothEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := prompted{Tool: "run", Server: "sh", Args: text, Risk: profiles.High}.prompt(t)
-	if !strings.Contains(prompt, "`\"ls -la a/") || !strings.Contains(prompt, "; rm -rf /\"`\n") || !strings.Contains(prompt, " 1,017 characters: ") || !strings.Contains(prompt, "` … `") {
-		t.Errorf("the prompt is\n%s", prompt)
+	for _, part := range []string{"`\"ls -la a/", "; rm -rf /\"`\n", " 1,017 characters: ", "` … `"} {
+		if !strings.Contains(prompt, part) {
+			t.Errorf("the prompt has no %q:\n%s", part, prompt)
+		}
 	}
 }

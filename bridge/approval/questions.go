@@ -1,14 +1,9 @@
 package approval
 
 import (
-	"context"
-	"crypto/rand"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
-
-	"codemode-bridge/bridge/canon"
 )
 
 // An openQuestion is an unsettled request with the calls that wait for it.
@@ -51,33 +46,9 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 	}
 }
 
-// precheck answers a call that nobody needs to be asked about; see
-// [Broker.Precheck].
-func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, error) {
-	if r.Again {
-		switch q, v, err := qs.resume(ctx, r); {
-		case err != nil:
-			return Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()}, true, err
-		case v != nil:
-			return *v, true, nil
-		case q != nil:
-			return Verdict{}, false, nil
-		}
-	}
-	if v, ok, err := qs.grants.use(ctx, r); ok || err != nil {
-		return v, true, err
-	}
-	v, refused := qs.limiter.refuse(r, func() bool { return qs.full(r) && qs.joinable(r) == nil })
-	if !refused {
-		return Verdict{}, false, nil
-	}
-	qs.limiter.refusals[r.Run]++
-	return v, true, qs.limiter.flood(r.Run)
-}
-
 // add opens a question, or queues it when too many are open.
 func (qs *questions) add(r Request) *openQuestion {
-	r.ID = newID()
+	r.ID = newID("q")
 	q := &openQuestion{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
 	qs.open[r.ID] = q
 	qs.limiter.asked[r.session()] = append(qs.limiter.asked[r.session()], time.Now())
@@ -118,9 +89,6 @@ func (qs *questions) enqueue(q *openQuestion) {
 	}
 	qs.queue = slices.Insert(qs.queue, at, q)
 }
-
-// newID makes the id of a request: short, since people type it, and not guessable.
-func newID() string { return "q" + strings.ToLower(rand.Text()[:10]) }
 
 // put puts a question to people.
 func (qs *questions) put(q *openQuestion) {
@@ -190,18 +158,6 @@ func (qs *questions) summarise(r Request) string {
 		return ""
 	}
 	return qs.o.Summarise(r)
-}
-
-// session returns the session that the request comes from.
-func (r Request) session() string { return r.Items[0].Key.Session }
-
-// sameLoop reports whether two requests are about calls of the same tool,
-// asked for the same reasons, at the same place in the script.
-func (r Request) sameLoop(s Request) bool {
-	x, y := r.Items[0], s.Items[0]
-	a, b := x.Key, y.Key
-	a.Args, b.Args = canon.Digest{}, canon.Digest{}
-	return x.Position == y.Position && x.Position.Line > 0 && a == b
 }
 
 // sync picks up what other processes have settled, and returns the open requests
@@ -305,4 +261,28 @@ func (qs *questions) admit() {
 func (qs *questions) forgetRun(run string) {
 	qs.limiter.forgetRun(run)
 	delete(qs.resumed, run)
+}
+
+// rereadAfter is how long to wait before reading a request again that could not be
+// read: there may be no further change that would cause it to be read.
+const rereadAfter = 250 * time.Millisecond
+
+// closedAfter returns a channel that is closed after a duration.
+func closedAfter(d time.Duration) <-chan struct{} {
+	c := make(chan struct{})
+	time.AfterFunc(d, func() { close(c) })
+	return c
+}
+
+// watchers are who is told when a run's requests change, by run.
+type watchers map[string][]chan struct{}
+
+// wake tells those who watch a run.
+func (w watchers) wake(run string) {
+	for _, c := range w[run] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
 }

@@ -2,12 +2,9 @@ package approval
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -59,27 +56,11 @@ func (e *RelayedError) Error() string { return "the bridge that asked judges whe
 // by then.
 var ErrUnjudged = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
 
-// judging is the part of a broker that judges what other processes relay.
-type judging struct{ o *Options }
-
-// judges reports whether this process judges verdicts on a request.
-func (j judging) judges(e *StoredRequest) bool {
-	ours := e.Bridge == j.o.Bridge || e.Bridge == "" || j.o.Gone(e.Bridge)
-	return ours && e.ConfigurationID() == j.o.Configuration
-}
-
 // FromOtherConfiguration reports whether a request belongs to another
 // configuration, whose approvers then judge its verdicts.
 func (b *Broker) FromOtherConfiguration(r Request) bool {
 	return r.ConfigurationID() != b.o.Configuration
 }
-
-// OnJudged sets the function that hears what became of each verdict that another
-// process relayed and this one judged: the error is nil if the verdict settled
-// the request or counts as one of several. OnJudged is called once, before the
-// broker is used; hear may block for as long as writing a record takes, and must
-// not call the broker.
-func (b *Broker) OnJudged(hear func(StoredRequest, Verdict, error)) { b.mu.onJudged = hear }
 
 // relay stores a verdict for the process that judges it.
 func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err error) {
@@ -100,7 +81,7 @@ func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err err
 		}
 		e.Relayed = slices.Delete(e.Relayed, i, i+1)
 	}
-	one := RelayedVerdict{ID: "v" + strings.ToLower(rand.Text()[:10]), About: about, Verdict: v}
+	one := RelayedVerdict{ID: newID("v"), About: about, Verdict: v}
 	e.Relayed = append(e.Relayed, one)
 	return one.ID, nil
 }
@@ -162,104 +143,20 @@ type outcome struct {
 	err     error
 }
 
-// update changes a stored request. Verdicts relayed to it are judged first, if
-// this process is the one to judge them, and remain judged even if change then
-// comes too late: outcomes next to a [SettledError] tell that the request has
-// changed.
-func (j judging) update(ctx context.Context, id string, change func(*StoredRequest) error) (e StoredRequest, outcomes []outcome, err error) {
-	var late *SettledError
-	e, err = j.o.Store.Update(ctx, id, func(e *StoredRequest) error {
-		outcomes, late = nil, nil
-		if j.judges(e) {
-			outcomes = e.judgeRelayed(j.o.Approvers(), time.Now())
-		}
-		err := change(e)
-		if len(outcomes) > 0 && errors.As(err, &late) {
-			return nil
-		}
-		return err
-	})
-	switch {
-	case err != nil: // the request is unchanged
-		outcomes = nil
-	case late != nil:
-		err = late
-	}
-	return e, outcomes, err
-}
-
-// A judged is a stored request with the outcomes of the verdicts relayed to it.
-type judged struct {
-	entry    StoredRequest
-	outcomes []outcome
-}
-
-// A reporter is a mutex that reports what became of verdicts. What its holder
-// finds out is reported right after the unlock: the hearer may write to a disk,
-// and nobody who only wants the lock should wait for that.
-type reporter struct {
-	sync.Mutex
-	onJudged   func(StoredRequest, Verdict, error) // see OnJudged; set before the broker is used
-	unreported []judged
-}
-
-// reportLater has j reported by Unlock. The lock is held.
-func (t *reporter) reportLater(j judged) { t.unreported = append(t.unreported, j) }
-
-// Unlock unlocks t, then reports what has not been reported.
-func (t *reporter) Unlock() {
-	untold := t.unreported
-	t.unreported = nil
-	t.Mutex.Unlock()
-	for _, j := range untold {
-		t.report(j)
-	}
-}
-
-// report reports what became of verdicts. The lock is not held.
-func (t *reporter) report(j judged) {
-	for _, o := range j.outcomes {
-		t.onJudged(j.entry, o.verdict, o.err)
-	}
-}
-
-// judge judges the verdicts relayed to a request.
-func (b *Broker) judge(ctx context.Context, id string) (StoredRequest, error) {
-	return b.change(ctx, id, func(*StoredRequest) error { return nil })
-}
-
-// Judge judges the verdicts relayed to the open requests that this process
-// judges, including those of runs that no bridge has. A request that cannot be
-// judged does not keep the others from it.
-func (b *Broker) Judge(ctx context.Context) error {
-	all, err := b.store.Requests(ctx, Filter{Open: time.Now()})
-	errs := []error{err}
-	for _, e := range all {
-		if e.unjudged() && b.questions.judging.judges(&e) {
-			_, err := b.judge(ctx, e.ID)
-			errs = append(errs, err)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("judging the answers that others have brought: %w", err)
-	}
-	return nil
-}
-
 // Outcome waits until a verdict relayed to a request is judged, and returns what
 // Settle would have returned. If ctx ends first, the error is [ErrUnjudged].
-func (b *Broker) Outcome(ctx context.Context, request, brought string) (StoredRequest, error) {
+func (b *Broker) Outcome(ctx context.Context, request, relayed string) (StoredRequest, error) {
 	for {
 		changed := b.store.Changed() // before looking: nothing is missed
 		all, err := b.store.Requests(context.WithoutCancel(ctx), Filter{ID: request})
 		switch {
 		case err != nil:
-			return StoredRequest{}, fmt.Errorf("looking what became of an answer: %w", err)
+			return StoredRequest{}, fmt.Errorf("reading what became of a relayed verdict: %w", err)
 		case len(all) != 1:
 			return StoredRequest{}, ErrUnknown
 		}
 		e := all[0]
-		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.ID == brought })
+		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.ID == relayed })
 		if i < 0 {
 			return e, ErrUnjudged
 		}

@@ -280,13 +280,28 @@ func TestSeveralJudges(t *testing.T) {
 		}
 		all.Wait()
 		e := entriesOf(t, store)[0]
-		if e.Verdict == nil || e.Verdict.By != "ann" || e.Relayed[0].Judgement != Taken || e.Relayed[1].Judgement != Late {
-			t.Errorf("settled by %+v, brought are %+v", e.Verdict, e.Relayed)
+		if by := settledBy(e); by != "ann" {
+			t.Errorf("settled by %q", by)
+		}
+		var judgements []Judgement
+		for _, one := range e.Relayed {
+			judgements = append(judgements, one.Judgement)
+		}
+		if diff := cmp.Diff([]Judgement{Taken, Late}, judgements); diff != "" {
+			t.Errorf("judged (-want +got):\n%s", diff)
 		}
 		if told := append(judges[0].told, judges[1].told...); len(told) != 2 {
 			t.Errorf("told are %q", told)
 		}
 	})
+}
+
+// settledBy names who settled a request; empty if nobody has.
+func settledBy(e StoredRequest) string {
+	if e.Verdict == nil {
+		return ""
+	}
+	return e.Verdict.By
 }
 
 // A deafStore never says that somebody changed something.
@@ -485,7 +500,7 @@ func TestBroughtIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := entriesOf(t, store)[0]
-		if len(e.Relayed) != maxRelayed || len(judge.told) != maxRelayed+1 || e.Verdict == nil || e.Verdict.By != "ann" {
+		if len(e.Relayed) != maxRelayed || len(judge.told) != maxRelayed+1 || settledBy(e) != "ann" {
 			t.Errorf("%d are kept, %d were judged, settled by %+v", len(e.Relayed), len(judge.told), e.Verdict)
 		}
 	})
@@ -590,7 +605,7 @@ func TestStands(t *testing.T) {
 		"nobody to go by":                {settled(one, anns), nil, ""},
 		"not settled":                    {StoredRequest{Request: one}, both, ""},
 	} {
-		err := row.now.Stands(row.e, time.Now())
+		err := row.e.stands(row.now, time.Now())
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", name, err, row.want)
 		}

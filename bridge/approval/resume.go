@@ -114,7 +114,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or part of it is gone
 			}
-			if qs.o.Approvers().Stands(e, time.Now()) != nil {
+			if e.stands(qs.o.Approvers(), time.Now()) != nil {
 				return nil, nil, nil // its author may no longer give it: ask anew
 			}
 			qs.finish(q, *e.Verdict)
@@ -159,7 +159,7 @@ func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 		return nil
 	})
 	if late := (*SettledError)(nil); err != nil && !errors.As(err, &late) {
-		return fmt.Errorf("ending a question that is out of date: %w", err)
+		return fmt.Errorf("ending a stale request: %w", err)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.D
 func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	entries, err := b.store.Requests(ctx, Filter{Run: run, Open: time.Now()})
 	if err != nil {
-		return fmt.Errorf("looking for a question that is out of date: %w", err)
+		return fmt.Errorf("looking for stale requests: %w", err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

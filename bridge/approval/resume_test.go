@@ -28,8 +28,11 @@ func TestAgainUnderSeparation(t *testing.T) {
 		second, cancel := ask(true, true)
 		defer cancel()
 		open, err := store.Requests(t.Context(), Filter{Open: time.Now()})
-		if err != nil || len(open) != 1 || !open[0].Separate || !open[0].NeedsApprover() {
-			t.Errorf("%d are open: %+v, %v", len(open), open, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) != 1 || !open[0].Separate || !open[0].NeedsApprover() {
+			t.Errorf("%d are open: %+v", len(open), open)
 		}
 		if taken := second.Take(question(1).Run); len(taken) != 1 || !taken[0].Separate {
 			t.Errorf("the run asks %+v", taken)

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,9 +24,9 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 	e, err := b.change(ctx, id, func(e *StoredRequest) error {
 		said = nil
 		if !b.questions.judging.judges(e) {
-			brought, err := e.relay(about, v)
+			relayed, err := e.relay(about, v)
 			if err == nil {
-				said = &RelayedError{brought}
+				said = &RelayedError{relayed}
 			}
 			return err
 		}
@@ -58,27 +59,32 @@ func (b *Broker) change(ctx context.Context, id string, change func(*StoredReque
 	return e, err
 }
 
-// SetModelSummary stores the model summary of a request's arguments, which every
-// channel shows next to them, marked as a model's. It does not change what is
-// asked, and does nothing once the request is settled or has changed.
-func (b *Broker) SetModelSummary(ctx context.Context, id string, about canon.Digest, says string) error {
-	_, err := b.store.Update(ctx, id, func(e *StoredRequest) error {
-		switch {
-		case e.Verdict != nil:
-			return &SettledError{*e.Verdict}
-		case e.Digest() != about:
-			return ErrDigest
+// judge judges the verdicts relayed to a request.
+func (b *Broker) judge(ctx context.Context, id string) (StoredRequest, error) {
+	return b.change(ctx, id, func(*StoredRequest) error { return nil })
+}
+
+// Judge judges the verdicts relayed to the open requests that this process
+// judges, including those of runs that no bridge has. A request that cannot be
+// judged does not keep the others from it.
+func (b *Broker) Judge(ctx context.Context) error {
+	all, err := b.store.Requests(ctx, Filter{Open: time.Now()})
+	errs := []error{err}
+	for _, e := range all {
+		if e.unjudged() && b.questions.judging.judges(&e) {
+			_, err := b.judge(ctx, e.ID)
+			errs = append(errs, err)
 		}
-		e.Says = says
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("keeping what a model says of request %s: %w", id, err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.questions.open[id]; q != nil {
-		q.request.Says = says
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("judging relayed verdicts: %w", err)
 	}
 	return nil
 }
+
+// OnJudged sets the function that hears what became of each verdict that another
+// process relayed and this one judged: the error is nil if the verdict settled
+// the request or counts as one of several. OnJudged is called once, before the
+// broker is used; hear may block for as long as writing a record takes, and must
+// not call the broker.
+func (b *Broker) OnJudged(hear func(StoredRequest, Verdict, error)) { b.mu.onJudged = hear }

@@ -2,7 +2,10 @@ package approval
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"codemode-bridge/bridge/canon"
 )
 
 // Take returns, in the order of their calls, the requests of a run that have been
@@ -68,20 +71,7 @@ func (b *Broker) Requests(ctx context.Context, f Filter) ([]StoredRequest, error
 // Changed is closed after the next change of a request or grant by anyone.
 func (b *Broker) Changed() <-chan struct{} { return b.store.Changed() }
 
-// watchers are who is told when a run's requests change, by run.
-type watchers map[string][]chan struct{}
-
-// wake tells those who watch a run.
-func (w watchers) wake(run string) {
-	for _, c := range w[run] {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// Watch returns a channel that is told when a run's requests change. The
+// Watch returns a channel that gets a value when a run's requests change. The
 // second result ends it.
 func (b *Broker) Watch(run string) (<-chan struct{}, func()) {
 	c := make(chan struct{}, 1)
@@ -96,4 +86,29 @@ func (b *Broker) Watch(run string) (<-chan struct{}, func()) {
 			delete(b.questions.watchers, run)
 		}
 	}
+}
+
+// SetModelSummary stores the model summary of a request's arguments, which every
+// channel shows next to them, marked as a model's. It does not change what is
+// asked, and does nothing once the request is settled or has changed.
+func (b *Broker) SetModelSummary(ctx context.Context, id string, about canon.Digest, says string) error {
+	_, err := b.store.Update(ctx, id, func(e *StoredRequest) error {
+		switch {
+		case e.Verdict != nil:
+			return &SettledError{*e.Verdict}
+		case e.Digest() != about:
+			return ErrDigest
+		}
+		e.Says = says
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keeping what a model says of request %s: %w", id, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.questions.open[id]; q != nil {
+		q.request.Says = says
+	}
+	return nil
 }

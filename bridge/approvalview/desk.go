@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A desk is what the screen works with.
+// A desk does the screen's reading and settling.
 type desk struct {
 	ctx context.Context
 	o   Options
@@ -41,7 +41,7 @@ func (d *desk) load() tea.Msg {
 	return entriesMsg{entries: all, err: err}
 }
 
-// wait reads them after a change, and at once if changed is nil.
+// wait reads the open requests after a change, or at once if changed is nil.
 func (d *desk) wait(changed <-chan struct{}) tea.Cmd {
 	return func() tea.Msg {
 		if changed != nil {
@@ -57,7 +57,7 @@ func (d *desk) wait(changed <-chan struct{}) tea.Cmd {
 	}
 }
 
-// settle brings a verdict on a request.
+// settle settles a request with a verdict.
 func (d *desk) settle(e approval.StoredRequest, v approval.Verdict) tea.Cmd {
 	return func() tea.Msg {
 		signed, now, err := d.o.Settle(d.ctx, e, v)

@@ -36,26 +36,26 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Options are what the screen stands on. All of it is needed.
+// Options are what the screen needs. All are required.
 type Options struct {
 	Store         approval.Store
 	Approver      string // who answers, for the head of the screen
 	Configuration string // one's own: requests of another say so
-	// Settle brings a verdict on a request and returns it as it was signed, with the
-	// request as it is then. One goroutine each calls it.
+	// Settle settles a request with a verdict, and returns the verdict as it was signed
+	// and the request as it is then. It may be called concurrently.
 	Settle func(context.Context, approval.StoredRequest, approval.Verdict) (approval.Verdict, approval.StoredRequest, error)
 	In     io.Reader // a terminal
 	Out    io.Writer
 }
 
-// ErrInterrupted ends Watch at ctrl+c in the middle, and with its context.
+// ErrInterrupted is what Watch returns if it is interrupted or its context ends.
 var ErrInterrupted = errors.New("interrupted")
 
 // Watch shows the screen until the person quits it, or ctx ends.
 func Watch(ctx context.Context, o Options) error {
 	w := newWatch(&desk{ctx, o}, o.Approver, o.Configuration)
-	// Signals end the context, which ends the program. With a handler of its
-	// own, whose message nobody takes any more then, it would wait for ever.
+	// Signals end the context, which ends the program. If it had a handler of its own,
+	// nobody would receive that handler's message any more, and it would never end.
 	_, err := tea.NewProgram(w, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out)).Run()
 	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 		return ErrInterrupted
@@ -63,8 +63,8 @@ func Watch(ctx context.Context, o Options) error {
 	return err
 }
 
-// A watch is the screen: the open requests, one of them chosen, and what is
-// being typed.
+// A watch is the screen: the open requests, which one is chosen, and what is being
+// typed.
 type watch struct {
 	desk interface {
 		load() tea.Msg
@@ -72,11 +72,11 @@ type watch struct {
 		settle(e approval.StoredRequest, v approval.Verdict) tea.Cmd
 	}
 	name          string
-	own           string // the id of one's configuration
+	own           string // the id of one's own configuration
 	now           time.Time
 	entries       []approval.StoredRequest
-	shown         map[string]time.Time // since when each request is on the screen
-	chosen        string               // its id
+	shown         map[string]time.Time // by sight: since when it is on the screen
+	chosen        string               // the chosen request's id
 	details       bool
 	scroll        int
 	width, height int
@@ -84,12 +84,12 @@ type watch struct {
 	typing        *typing
 }
 
-// A typing is what a person writes before their answer counts: a line for each
+// A typing is what a person types before their answer is sent: a line for each
 // step. The answer is about the calls that were shown when it was begun.
 type typing struct {
 	id      string
 	about   canon.Digest
-	since   time.Time // when what it is about was on the screen in full
+	since   time.Time // since when all of the request is on the screen
 	steps   []step    // the first is being typed
 	text    []rune
 	verdict approval.Verdict
@@ -98,7 +98,7 @@ type typing struct {
 // A step is one line of a typing.
 type step struct {
 	label string
-	// take puts a line into the verdict. False wants the line once more.
+	// take puts a line into the verdict. False means that the line must be typed again.
 	take func(v *approval.Verdict, line string) bool
 }
 
@@ -107,11 +107,11 @@ func why(label string) step {
 	return step{label, func(v *approval.Verdict, line string) bool { v.Text = line; return true }}
 }
 
-// sure is the step that asks for a second key, at least.
+// sure is the step that asks for a second key.
 var sure = step{"y sends it: ", func(_ *approval.Verdict, line string) bool { return line == "y" || line == "yes" }}
 
-// lookFor is how long a request must have been on the screen before a key
-// answers it: what was typed for something else does not.
+// lookFor is how long a request must have been on the screen before a key answers
+// it: keys that were meant for something else must not.
 const lookFor = 500 * time.Millisecond
 
 func newWatch(desk *desk, name, own string) *watch {
@@ -157,7 +157,7 @@ func (w *watch) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return w, nil
 }
 
-// take shows the requests of this moment, and rings for new ones.
+// take shows the current requests, and rings the bell for new ones.
 func (w *watch) take(msg entriesMsg) tea.Cmd {
 	if msg.err != nil {
 		w.status = canon.Escape(msg.err.Error())
@@ -176,8 +176,8 @@ func (w *watch) take(msg entriesMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// show puts requests on the screen, and reports whether one of them is new or
-// has changed. What a person was about to answer must not have.
+// show puts requests on the screen, and reports whether one of them is new or has
+// changed. If that is the one that the person is answering, the answer is dropped.
 func (w *watch) show(entries []approval.StoredRequest) (news bool) {
 	shown := map[string]time.Time{}
 	for _, e := range entries {
@@ -206,7 +206,7 @@ func (w *watch) show(entries []approval.StoredRequest) (news bool) {
 	return news
 }
 
-// sight names a request as it stands on the screen.
+// sight identifies a request as it is on the screen: with other calls it is another.
 func sight(e approval.StoredRequest) string { return e.ID + " " + e.Digest().String() }
 
 var errElsewhere = errors.New("it is settled, or its time is over")
@@ -223,7 +223,7 @@ func (w *watch) entry(id string) (approval.StoredRequest, bool) {
 	return approval.StoredRequest{}, false
 }
 
-// key does what a key says.
+// key does what a key stands for.
 func (w *watch) key(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.String() == "ctrl+c" {
 		return tea.Quit
@@ -283,7 +283,7 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 		return edit(e)
 	case "s":
 		if !e.Decision.Remember {
-			w.say(e.ID, "this call is allowed once only")
+			w.say(e.ID, "a yes to this call counts only once")
 			return nil
 		}
 		w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})
@@ -293,9 +293,9 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 	return nil
 }
 
-// begin takes a yes through what it needs beside a key: the tool's name, a
-// reason, or at least a second key. Nobody allows what they have not seen: all
-// of it is on the screen meanwhile.
+// begin starts to ask for what a yes needs besides its key: the tool's name, a
+// reason, or else a second key. Nobody may allow what they have not seen, so the
+// whole request is on the screen meanwhile.
 func (w *watch) begin(e approval.StoredRequest, v approval.Verdict) {
 	since := time.Now()
 	if w.details {
@@ -360,7 +360,7 @@ func (w *watch) typed(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// oneLine keeps what can stand on a line, and be seen there.
+// oneLine drops characters that cannot be seen on a line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -370,9 +370,9 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// edit lets the person change the arguments in their editor. What is hidden in
-// the display is not theirs to see, and so a call with hidden or cut values is
-// edited by whoever writes all of it anew.
+// edit lets the person change the arguments in their editor. They must not see what
+// is hidden in the display, so the arguments of a call with hidden or cut values
+// cannot be edited here: they must all be written anew.
 func edit(e approval.StoredRequest) tea.Cmd {
 	failed := func(err error) tea.Cmd {
 		return func() tea.Msg { return editedMsg{id: e.ID, err: err} }
@@ -429,8 +429,8 @@ func (w *watch) View() tea.View {
 	return view
 }
 
-// lines are the screen: every line of it fits, and consists of what the
-// renderer of requests let through and of our own words.
+// lines returns the screen. Every line fits, and consists of our own words and of
+// text in display form.
 func (w *watch) lines() []string {
 	head := fmt.Sprintf("Waiting: %d   approver: %s", len(w.entries), canon.Escape(w.name))
 	all := []string{w.fit(head), ""}
@@ -463,10 +463,11 @@ func (w *watch) lines() []string {
 	return append(all, w.fit(w.help()))
 }
 
-// all is as much of a request as there is room for, from where it was scrolled to.
+// all returns as much of a request as there is room for, from where it is scrolled
+// to.
 func (w *watch) all(e approval.StoredRequest, room int) []string {
 	whole := Lines(e, w.own, w.now)
-	if t := w.typing; t != nil && t.id == e.ID && t.verdict.Args != nil { // what the yes is to
+	if t := w.typing; t != nil && t.id == e.ID && t.verdict.Args != nil { // the yes is to these
 		whole = append(AsEdited(e, t.verdict.Args), whole...)
 	}
 	var body []string
@@ -481,7 +482,7 @@ func (w *watch) all(e approval.StoredRequest, room int) []string {
 	return body[w.scroll:]
 }
 
-// help is what the keys do, in as many words as there is room for.
+// help says what the keys do, in as many words as there is room for.
 func (w *watch) help() string {
 	for _, text := range helps {
 		if len(text) <= w.width {
@@ -498,7 +499,7 @@ var helps = []string{
 	"a yes d no v all q quit",
 }
 
-// row is a request in the list.
+// row returns the line of a request in the list.
 func (w *watch) row(e approval.StoredRequest) string {
 	mark := "  "
 	if e.ID == w.chosen {
@@ -514,7 +515,7 @@ func (w *watch) row(e approval.StoredRequest) string {
 	return mark + riskStyles[risk].Render(fmt.Sprintf("%-8s", strings.ToUpper(risk))) + lines.Pad(lines.Cut(rest, space), space) + end
 }
 
-// countdown is a time that is left, in its two largest units.
+// countdown writes how much time is left, in its two largest units.
 func countdown(left time.Duration) string {
 	s := int(max(0, left).Round(time.Second).Seconds())
 	switch {

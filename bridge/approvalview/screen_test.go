@@ -104,7 +104,7 @@ func TestKeysAnswer(t *testing.T) {
 		{name: "no, why", keys: "rwrong box<enter>", want: &approval.Verdict{Text: "wrong box"}},
 		{name: "no, stop", keys: "xstop it<enter>", want: &approval.Verdict{Stop: true, Text: "stop it"}},
 		{name: "for the session", keys: "sy<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.Same}},
-		{name: "not for the session", keys: "sy<enter>", status: "once only"},
+		{name: "not for the session", keys: "sy<enter>", status: "only once"},
 		{name: "a reason is needed", keys: "ait is due<enter>", change: []func(*approval.Request){reason}, want: &approval.Verdict{Approve: true, Text: "it is due"}},
 		{name: "the name is typed", keys: "asend<enter>", change: []func(*approval.Request){manual}, want: &approval.Verdict{Approve: true, Typed: "send"}},
 		{name: "the name and a reason", keys: "asend<enter>it is due<enter>", change: []func(*approval.Request){manual, reason}, want: &approval.Verdict{Approve: true, Typed: "send", Text: "it is due"}},

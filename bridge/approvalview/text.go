@@ -28,8 +28,8 @@ type Row struct {
 	Edited   *approval.EditedCall `json:"edited,omitempty"`
 }
 
-// NewRow describes a request; known is what the log has of its run's calls, fit to
-// be shown.
+// NewRow describes a request; known is what the audit log has of its run's calls, in
+// display form.
 func NewRow(e approval.StoredRequest, known map[int]ledger.CallState) Row {
 	row := Row{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: e.EditedCall()}
 	if e.Verdict != nil {
@@ -39,7 +39,8 @@ func NewRow(e approval.StoredRequest, known map[int]ledger.CallState) Row {
 	return row
 }
 
-// Outcomes are the calls of a settled request.
+// Outcomes says how each call of a settled request was answered and what became of
+// it.
 func Outcomes(e approval.StoredRequest, known map[int]ledger.CallState) []ledger.CallOutcome {
 	var all []ledger.CallOutcome
 	for _, item := range e.Items {
@@ -48,8 +49,8 @@ func Outcomes(e approval.StoredRequest, known map[int]ledger.CallState) []ledger
 	return all
 }
 
-// Lines are a request with all of its arguments, for a terminal. Own is
-// the id of one's configuration.
+// Lines describes a request with all of its arguments, for a terminal. own is the id
+// of one's own configuration.
 func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
 	lines := []string{
@@ -113,7 +114,8 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	return lines
 }
 
-// editedLines say what whoever allowed a call put in the place of its arguments.
+// editedLines shows the arguments with which whoever allowed a call replaced its own;
+// none if they did not.
 func editedLines(e approval.StoredRequest) []string {
 	edited := e.EditedCall()
 	switch {
@@ -126,13 +128,13 @@ func editedLines(e approval.StoredRequest) []string {
 	return append(lines, fieldLines(edited.Fields)...)
 }
 
-// AsEdited says what somebody is about to put in the place of a call's arguments.
+// AsEdited shows the arguments with which somebody is about to replace a call's own.
 func AsEdited(e approval.StoredRequest, args json.RawMessage) []string {
 	e.Verdict = &approval.Verdict{Approve: true, Args: args, By: "you"}
 	return editedLines(e)
 }
 
-// fieldLines are arguments in full.
+// fieldLines shows arguments in full.
 func fieldLines(fields []approval.Field) (lines []string) {
 	for _, f := range fields {
 		if len(f.Lines) <= 1 {
@@ -159,7 +161,7 @@ func OutcomeLine(o ledger.CallOutcome) string {
 	return text
 }
 
-// OrUnnamed is the name of a client, or that it has none.
+// OrUnnamed returns the name of a client, or words for a client without one.
 func OrUnnamed(name string) string {
 	if name == "" {
 		return "an unnamed client"
@@ -167,7 +169,7 @@ func OrUnnamed(name string) string {
 	return name
 }
 
-// unjudgedWords are an answer that nobody has judged yet, in a few words.
+// unjudgedWords describes a verdict that nobody has judged yet.
 func unjudgedWords(v approval.Verdict) string {
 	word := "no"
 	if v.Approve {
@@ -176,7 +178,7 @@ func unjudgedWords(v approval.Verdict) string {
 	return fmt.Sprintf("%s said %s at %s; the bridge that asked has not judged it yet", v.Who(), word, v.Time.Local().Format("15:04:05"))
 }
 
-// VerdictWords are a request's verdict in a few words.
+// VerdictWords describes a request's verdict in a few words.
 func VerdictWords(r approval.Request, v approval.Verdict) string {
 	if v.Stopped != "" {
 		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Escape(v.Stopped), v.Time.Local().Format("15:04:05"))
@@ -211,8 +213,8 @@ type FindError struct{ text string }
 
 func (e *FindError) Error() string { return e.text }
 
-// Find finds a request by its id, or by how the id begins. The error
-// is a [FindError], or of the store.
+// Find finds a request by its id, or by the beginning of it. The error is a
+// [FindError] or the store's.
 func Find(ctx context.Context, store Reader, id string) (approval.StoredRequest, error) {
 	found, err := store.Requests(ctx, approval.Filter{ID: id})
 	if err != nil {
@@ -234,7 +236,8 @@ func Find(ctx context.Context, store Reader, id string) (approval.StoredRequest,
 	}
 }
 
-// WithIdentical adds the open requests that are about the very same call.
+// WithIdentical adds the open requests that are about the same calls as one of
+// entries.
 func WithIdentical(ctx context.Context, store Reader, entries []approval.StoredRequest) ([]approval.StoredRequest, error) {
 	open, err := store.Requests(ctx, approval.Filter{Open: time.Now()})
 	if err != nil {
@@ -251,7 +254,7 @@ func WithIdentical(ctx context.Context, store Reader, entries []approval.StoredR
 	return all, nil
 }
 
-// Answered is what a verdict does, in a word.
+// Answered says in a word what a verdict does.
 func Answered(v approval.Verdict) string {
 	if v.Approve {
 		return "approved"
@@ -259,8 +262,8 @@ func Answered(v approval.Verdict) string {
 	return "denied"
 }
 
-// Elsewhere names the configuration that asks, if it is another than one's own:
-// its bridge judges whether an answer counts.
+// Elsewhere names the configuration that asks if it is not one's own: its bridge
+// judges whether an answer counts. Otherwise it is empty.
 func Elsewhere(r approval.Request, own string) string {
 	if r.ConfigurationID() == own {
 		return ""

@@ -1,9 +1,9 @@
 // Package atomicfile replaces a file in one step: whoever reads it finds all of the
-// old content or all of the new one, also after a crash.
+// old content or all of the new, even after a crash.
 //
 // The new content is written beside the file, under a name that begins with a dot
-// and ends in .tmp, brought to the disk, and renamed over the file. Two writers at
-// the same time do not mix; the last to rename stays. Locks are the callers'.
+// and ends in .tmp, synced to the disk, and renamed over the file. Two writers at
+// the same time do not mix: the last to rename wins. Locking is left to callers.
 package atomicfile
 
 import (
@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Mode fs.FileMode // of the new file; 0: 0600, for its owner alone
 	// Before, if not nil, is called when the new content is on the disk and the old
-	// one still in its place. Its error leaves the file as it is, and is returned.
+	// one is still in its place. Its error leaves the file as it is, and is returned.
 	Before func() error
 }
 

@@ -11,7 +11,7 @@ import (
 	"codemode-bridge/bridge/atomicfile"
 )
 
-// holds checks that a folder has one file alone, of such a content and mode.
+// holds checks that a folder has one file alone, with this content and mode.
 func holds(t *testing.T, path, content string, mode fs.FileMode) {
 	t.Helper()
 	all, err := os.ReadDir(filepath.Dir(path))

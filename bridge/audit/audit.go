@@ -51,8 +51,8 @@ type Row struct {
 // JSON returns a row in the form in which it is printed.
 func JSON(r ledger.Row) Row { return Row{r.Seq, r.Hash, r.Record} }
 
-// Shown is a text of a record for a terminal: canon.Visible, but what was
-// made visible when it was recorded is not written out a second time.
+// Shown escapes a text of a record for a terminal, as canon.Escape does. What was
+// already escaped when it was recorded is not escaped a second time.
 func Shown(s string) string { return strings.ReplaceAll(canon.Escape(s), `\u{5C}`, `\`) }
 
 // ShownLines is Shown for a text of several lines.
@@ -62,7 +62,7 @@ func ShownLines(s string) string { return strings.ReplaceAll(canon.EscapeLines(s
 func Line(r ledger.Record) string {
 	because := ""
 	if text := words(r); text != "" {
-		because = ": " + cut(Shown(firstLine(text)), 160)
+		because = ": " + canon.Fit(Shown(firstLine(text)), 160)
 	}
 	call := fmt.Sprintf("#%d %s", r.Call, Shown(r.Path()))
 	var text string
@@ -78,7 +78,7 @@ func Line(r ledger.Record) string {
 	case ledger.Preview:
 		text = "  preview  " + previewed(r)
 	case ledger.Intent:
-		text = "  " + call + " " + cut(Shown(string(r.Args)), 120)
+		text = "  " + call + " " + canon.Fit(Shown(string(r.Args)), 120)
 		if r.EditedBy != "" {
 			text += ", edited by " + Shown(r.EditedBy)
 		}
@@ -86,12 +86,12 @@ func Line(r ledger.Record) string {
 			text = "!" + text[1:]
 		}
 	case ledger.Asked:
-		text = "  " + call + " is asked " + cut(Shown(string(r.Args)), 120)
+		text = "  " + call + " is asked " + canon.Fit(Shown(string(r.Args)), 120)
 	case ledger.Answered:
 		text = fmt.Sprintf("  request %s %s", Shown(r.Request), answer(r)) + because
 	case ledger.Verdict:
 		text = fmt.Sprintf("  %s %s", call, answer(r)) + because
-		if !counts(r) { // too late, or by somebody who may not
+		if !counts(r) { // it came too late, or from somebody without the right
 			text = fmt.Sprintf("  %s %s does not count", call, answer(r)) + because
 		}
 	case ledger.Outcome:
@@ -99,31 +99,31 @@ func Line(r ledger.Record) string {
 	case ledger.Refusal:
 		text = "  " + call + " refused" + because
 	case ledger.SavedScript:
-		text = "  " + call + " runs " + cut(Shown(r.ScriptHash), 19) + " " + cut(Shown(string(r.Input)), 120)
+		text = "  " + call + " runs " + canon.Fit(Shown(r.ScriptHash), 19) + " " + canon.Fit(Shown(string(r.Input)), 120)
 	case ledger.ServerAsked:
-		text = fmt.Sprintf("  server %s asks by %s: %s, %s", Shown(r.Server), Shown(r.Tool), cut(Shown(string(r.Args)), 120), Shown(r.Outcome)) + because
+		text = fmt.Sprintf("  server %s asks by %s: %s, %s", Shown(r.Server), Shown(r.Tool), canon.Fit(Shown(string(r.Args)), 120), Shown(r.Outcome)) + because
 	case ledger.ConfigChanged:
-		if r.Session != "" { // of one session, on the page
+		if r.Session != "" { // the page has tightened one session
 			text = join(", by ", strings.Join(shownAll(r.Reasons), "; "), Shown(r.Approver))
 			if r.Outcome == ledger.Refused {
 				text = "not done: " + text + because
 			}
 			break
 		}
-		text = join(": ", "configuration "+configState(r), cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200))
+		text = join(": ", "configuration "+configState(r), canon.Fit(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200))
 	case ledger.BridgeStarted, ledger.BridgeEnded:
-		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), cut(Shown(string(r.Detail)), 160))
+		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), canon.Fit(Shown(string(r.Detail)), 160))
 	case ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked:
 		text = join("  ", Shown(r.Path()), strings.ReplaceAll(string(r.Event), "_", " "), Shown(r.Approver), strings.Join(shownAll(r.Reasons), "; ")) + because
 	case ledger.Granted, ledger.Revoked:
-		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), cut(Shown(string(r.Detail)), 120))
+		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), canon.Fit(Shown(string(r.Detail)), 120))
 	default:
-		text = join(" ", Shown(string(r.Event)), cut(Shown(string(r.Detail)), 160)) + because
+		text = join(" ", Shown(string(r.Event)), canon.Fit(Shown(string(r.Detail)), 160)) + because
 	}
 	return strings.TrimRight(text, " ")
 }
 
-// previewed names what a script seems to call.
+// previewed names the tools that, by its preview, a script calls.
 func previewed(r ledger.Record) string {
 	var report analysis.Report
 	if json.Unmarshal(r.Preview, &report) != nil || len(report.Calls) == 0 {
@@ -135,10 +135,10 @@ func previewed(r ledger.Record) string {
 			names = append(names, name)
 		}
 	}
-	return cut(strings.Join(names, ", "), 160)
+	return canon.Fit(strings.Join(names, ", "), 160)
 }
 
-// answer says how a question was answered, by whom and in which way.
+// answer says how a question was answered, by whom and through which channel.
 func answer(r ledger.Record) string {
 	text := Shown(said(r))
 	if who := by(r); who != "" {
@@ -150,7 +150,7 @@ func answer(r ledger.Record) string {
 	return text
 }
 
-// said is the answer, and that it is to other arguments than were asked about.
+// said is the answer, with a note if the approver edited the arguments.
 func said(r ledger.Record) string {
 	if len(r.EditedArgs) > 0 {
 		return r.Answer + ", with edited arguments"
@@ -178,7 +178,7 @@ func configState(r ledger.Record) string {
 	}
 }
 
-// trace is what links the records of one call.
+// trace is a key that all records of one call share.
 func trace(r ledger.Record) string {
 	if r.Trace != "" {
 		return r.Trace
@@ -186,9 +186,9 @@ func trace(r ledger.Record) string {
 	return r.Run + "." + strconv.Itoa(r.Call)
 }
 
-// actedOn reports whether a verdict is the one that the call went by, and not
-// one of several yeses or one that does not count. Those had no decision in
-// records of before.
+// actedOn reports whether a verdict is the one that decided its call, rather than one
+// of several that a quorum needs, or one that did not count. Older records of those two
+// kinds are known by having no decision.
 func actedOn(r ledger.Record) bool {
 	return r.Disposition != "" && counts(r) && r.Outcome != ledger.Vote
 }
@@ -201,12 +201,12 @@ func counts(r ledger.Record) bool {
 	return r.Outcome != ledger.Refused
 }
 
-// words are what a person wrote to an answer, and what is said of it. Before
-// there was Comment, both stood in Error.
+// words are what a person wrote with an answer, and what was wrong with it. Old records
+// have both in Error.
 func words(r ledger.Record) string { return join("; ", r.Comment, r.Error) }
 
-// by is who decided, and in whose name. Where nobody could be reached, or no
-// answer counted, the record names the client that was asked, and it is nobody.
+// by is who decided, and in whose name; "" if nobody could be reached or no answer
+// counted: then the record's approver is the client that was asked.
 func by(r ledger.Record) string {
 	if refusedFor(r) == "no_approver" {
 		return ""
@@ -217,14 +217,15 @@ func by(r ledger.Record) string {
 // approved reports whether a verdict is a yes.
 func approved(r ledger.Record) bool { return r.Answer == "yes" || strings.HasPrefix(r.Answer, "yes,") }
 
-// refusedFor is the reason in a no, such as timeout; "" if it has none.
+// refusedFor is the reason within the text of a denial, such as timeout; "" if there is
+// none.
 func refusedFor(r ledger.Record) string {
 	why, _ := strings.CutPrefix(r.Answer, "no")
 	return strings.TrimLeft(why, ", ")
 }
 
-// byPerson reports whether a verdict was given by a person, for this question.
-// The rest stand in for one.
+// byPerson reports whether a person gave the verdict, for this very question. The
+// others, such as a remembered approval, stand in for that.
 func byPerson(r ledger.Record) bool {
 	switch r.Channel {
 	case "", "grant", "fallback", "timeout", "limit":
@@ -237,8 +238,8 @@ func byPerson(r ledger.Record) bool {
 	return true
 }
 
-// ruleOf is a reason without what differs from call to call: the rule or list
-// entry, and the profile that it is written in.
+// ruleOf reduces a reason to what is the same for all calls: the rule or list entry,
+// and the profile in which it is written.
 func ruleOf(reason string) string {
 	text, profile := reason, ""
 	if i := strings.LastIndex(reason, " [profile "); i >= 0 && strings.HasSuffix(reason, "]") {
@@ -271,7 +272,7 @@ func shownAll(texts []string) []string {
 	return all
 }
 
-// join puts the texts that are not empty together.
+// join is strings.Join without the empty texts.
 func join(between string, texts ...string) string {
 	var all []string
 	for _, t := range texts {
@@ -285,14 +286,6 @@ func join(between string, texts ...string) string {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
-}
-
-// cut is text with at most n characters.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
 }
 
 // span is a duration for people.

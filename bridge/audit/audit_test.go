@@ -24,11 +24,11 @@ import (
 var update = flag.Bool("update", false, "write the texts that tests compare with anew")
 
 func TestMain(m *testing.M) {
-	time.Local = time.UTC // what is printed is in the reader's zone
+	time.Local = time.UTC // output is in the reader's zone
 	os.Exit(m.Run())
 }
 
-// rowsOf are records as a store gives them.
+// rowsOf returns records as a store would.
 func rowsOf(records ...ledger.Record) Rows {
 	return func(yield func(ledger.Row, error) bool) {
 		for i, r := range records {
@@ -44,7 +44,7 @@ func broken(err error) Rows {
 	return func(yield func(ledger.Row, error) bool) { yield(ledger.Row{}, err) }
 }
 
-// readRecords reads records, one as JSON in each line.
+// readRecords reads records in JSON, one on each line.
 func readRecords(t *testing.T, data []byte) []ledger.Record {
 	t.Helper()
 	var all []ledger.Record
@@ -58,7 +58,8 @@ func readRecords(t *testing.T, data []byte) []ledger.Record {
 	return all
 }
 
-// golden runs print over every file of a folder and compares.
+// golden runs print over every file of a folder and compares the output with the golden
+// files.
 func golden(t *testing.T, pattern string, print func(t *testing.T, records []ledger.Record, out *bytes.Buffer)) {
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
@@ -126,7 +127,7 @@ func TestSameTool(t *testing.T) {
 	}
 }
 
-// filled is a record whose texts are all the same, and whose numbers are not zero.
+// filled is a record in which every text field is text and no number is zero.
 func filled(event ledger.Event, text string) ledger.Record {
 	var r ledger.Record
 	v := reflect.ValueOf(&r).Elem()
@@ -165,7 +166,8 @@ var events = []ledger.Event{
 	ledger.Granted, ledger.Revoked, ledger.ConfigChanged, ledger.BridgeStarted, ledger.BridgeEnded, ledger.Pruned, ledger.Repaired, "unheard_of",
 }
 
-// hostile draws text that some reader would take for more than text.
+// hostile draws text that some reader could take for mark-up, a formula or a control
+// sequence.
 func hostile(t *rapid.T) string {
 	part := rapid.OneOf(
 		rapid.SampledFrom([]string{"=cmd|' /C calc'!A0", "\x1b[2J", "\u202e", "\r\n", "\n", "|", "=", "\\", "\"", ",", "-1+1", "@SUM(1)", "<script>", "[a](javascript:x)", "https://x.example", "`", "\u009b", "\x00", "\t=1", " =1", "＝1", "\u2028", "CEF:0|", "a=b", "![x](y)", "|---|", "**"}),
@@ -183,7 +185,7 @@ func TestLineIsInert(t *testing.T) {
 	})
 }
 
-// unseen reports whether a terminal or a reader could obey r.
+// unseen reports whether r is invisible, or could control a terminal.
 func unseen(r rune) bool {
 	return unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029'
 }
@@ -206,7 +208,7 @@ func TestTheLineOfAnAnswerSaysWhose(t *testing.T) {
 	}
 }
 
-// Only what is in force reads as taken over.
+// Only a configuration that is in force reads as taken over.
 func TestLinesOfConfigurations(t *testing.T) {
 	for want, r := range map[string]ledger.Record{
 		"configuration taken over: profile p changed":                           {Outcome: ledger.Done, Reasons: []string{"profile p changed"}},
@@ -223,7 +225,7 @@ func TestLinesOfConfigurations(t *testing.T) {
 	}
 }
 
-// An answer that counts for nothing must not read like one that let a call pass.
+// An answer that did not count must not read like one that let a call pass.
 func TestLinesOfWhatDoesNotCount(t *testing.T) {
 	for want, r := range map[string]ledger.Record{
 		"  #3 mail__send yes, once by ann (api) does not count: it was settled before: bob said no at 14:41:07": {

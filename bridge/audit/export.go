@@ -29,10 +29,9 @@ var Formats = []Format{JSONLines, CSV, CEF}
 // Export writes rows in a format and returns how many. Version is the
 // program's own, which CEF names.
 //
-// No text of a record can leave its place. In CSV a cell that a spreadsheet
-// would take for a formula begins with an apostrophe, and everything unseen,
-// line breaks included, is written out; in CEF what separates fields and
-// events is escaped.
+// No text of a record can break out of its field. In CSV a cell that a spreadsheet
+// would take for a formula gets an apostrophe in front, and invisible characters, line
+// breaks included, are escaped; in CEF the separators of fields and events are escaped.
 func Export(w io.Writer, rows Rows, format Format, version string) (n int, err error) {
 	out := bufio.NewWriter(w)
 	var write func(ledger.Row) error
@@ -69,7 +68,7 @@ func Export(w io.Writer, rows Rows, format Format, version string) (n int, err e
 	return n, out.Flush()
 }
 
-// columns are the names of what cells returns.
+// columns are the names of the cells that cells returns.
 var columns = []string{
 	"seq", "time", "event", "run", "call", "trace", "session", "client", "profile", "server", "tool", "args", "digest",
 	"disposition", "risk", "reasons", "revision", "notify", "line", "column",
@@ -96,8 +95,8 @@ func cells(row ledger.Row) []string {
 	return all
 }
 
-// cell makes a text one that a spreadsheet shows as it is. (No cell of ours is
-// a negative number.)
+// cell keeps a spreadsheet from reading a text as a formula. (No cell of ours is a
+// negative number.)
 func cell(text string) string {
 	text = Shown(text)
 	if strings.ContainsAny(first(strings.TrimLeft(text, " '\"")), "=+-@|%＝＋－＠｜％") {
@@ -128,7 +127,7 @@ func yes(b bool) string {
 	return ""
 }
 
-// whether is what is said of a fact that may not be known.
+// whether is a fact as text; "" if it is not known.
 func whether(b *bool) string {
 	if b == nil {
 		return ""
@@ -136,7 +135,8 @@ func whether(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-// finds are what a call sent of what its run had read, as "body[12:40] of call 3 (private)".
+// finds lists what a call sent of data that its run had read, as
+// "body[12:40] of call 3 (private)".
 func finds(all []ledger.SourceMatch) string {
 	var texts []string
 	for _, f := range all {
@@ -170,7 +170,7 @@ func cef(row ledger.Row, version string) string {
 	var parts []string
 	add := func(key, value string) {
 		if value != "" {
-			// Shown leaves no line break, which CEF would want escaped too.
+			// CEF would also want line breaks escaped: Shown leaves none.
 			parts = append(parts, key+"="+strings.NewReplacer(`\`, `\\`, `=`, `\=`).Replace(Shown(value)))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -19,9 +20,9 @@ type ReportOptions struct {
 	Against     bool          // it was verified against a checkpoint from elsewhere
 }
 
-// WriteReport writes, as Markdown, what an auditor asks of a period: is the
-// log whole, who let what happen, what was refused and why, what is not known
-// to have ended, and how the policy changed. Rows are those of the period.
+// WriteReport writes, as Markdown, what an auditor asks about a period: is the log
+// complete and unaltered, who approved what, what was refused and why, of which calls
+// the outcome is unknown, and how the policy changed. Rows are those of the period.
 func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
 	var verdicts, void, refusals, config, events []ledger.Row
 	type person struct{ name, channel string }
@@ -175,14 +176,14 @@ func (p *printer) table(head []string, rows [][]string) {
 	p.f("| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
 	for _, row := range rows {
 		for i, text := range row {
-			row[i] = markdown(cut(text, 300))
+			row[i] = markdown(canon.Fit(text, 300))
 		}
 		p.f("| %s |\n", strings.Join(row, " | "))
 	}
 }
 
-// markdown is a text that no reader of Markdown takes for more: everything
-// that could begin a mark-up, a link, a tag or a cell is escaped.
+// markdown escapes everything in a text that could begin mark-up, a link, a tag or a
+// table cell.
 func markdown(text string) string {
 	var b strings.Builder
 	text = Shown(text)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -14,8 +15,8 @@ type RunRow struct {
 	Started time.Time `json:"started"`
 	Client  string    `json:"client,omitempty"`
 	Profile string    `json:"profile,omitempty"`
-	// Configuration is the id of the one that the run belongs to; empty for a run
-	// of a release that kept none.
+	// Configuration is the id of the configuration that the run belongs to; empty if
+	// an old release, which did not record it, ran it.
 	Configuration string        `json:"configuration,omitempty"`
 	State         string        `json:"state"` // an outcome, or open, paused or interrupted
 	Duration      time.Duration `json:"duration_ns,omitempty"`
@@ -24,8 +25,9 @@ type RunRow struct {
 	Error         string        `json:"error,omitempty"`
 }
 
-// ReadRuns puts together the runs whose beginnings q selects and that are shown,
-// at most so many; 0 is no limit. It counts those that were left out before that.
+// ReadRuns returns the runs whose first records q selects and whose configuration is
+// shown, at most limit of them (0: all), and how many were left out because their
+// configuration is not shown.
 func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit int, shown func(configuration string) bool) (rows []RunRow, left int, err error) {
 	rows = []RunRow{}
 	for row, err := range store.Rows(ctx, q) {
@@ -44,7 +46,7 @@ func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit in
 	}
 	for i := range rows {
 		run := &rows[i]
-		sent := map[int]bool{} // by call: a list of all servers has an intent for each
+		sent := map[int]bool{} // by call: one that lists all servers has an intent for each
 		events := []ledger.Event{ledger.Intent, ledger.Refusal, ledger.RunEnded}
 		for row, err := range store.Rows(ctx, ledger.Query{Runs: []string{run.Run}, Events: events}) {
 			if err != nil {
@@ -57,7 +59,7 @@ func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit in
 					run.Calls++
 				}
 			case ledger.Refusal:
-				if !sent[r.Call] { // else it is of one server's part
+				if !sent[r.Call] { // if it was sent, only one server's part was refused
 					run.Calls++
 					run.Refused++
 				}
@@ -69,8 +71,8 @@ func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit in
 	return rows, left, nil
 }
 
-// RunTable is runs for people, after a head; with configurations, it says to which
-// one each belongs.
+// RunTable returns runs as the rows of a table, below a head. With configurations it has
+// a column that says to which one each belongs.
 func RunTable(rows []RunRow, configurations bool) [][]string {
 	head := []string{"run", "started", "client", "profile", "state", "took", "calls", "why"}
 	if configurations {
@@ -86,7 +88,7 @@ func RunTable(rows []RunRow, configurations bool) [][]string {
 			took = r.Duration.Round(time.Millisecond).String()
 		}
 		line := []string{Cell(r.Run), r.Started.Local().Format(time.DateTime), Cell(r.Client), Cell(r.Profile),
-			Cell(r.State), took, calls, cut(Shown(firstLine(r.Error)), 100)}
+			Cell(r.State), took, calls, canon.Fit(Shown(firstLine(r.Error)), 100)}
 		if configurations {
 			line = append(line, Cell(r.Configuration))
 		}

@@ -12,9 +12,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A Selection is what a person says of the rows that they want, in the words of the
-// command line. Parts that are given together must all match; a list matches any of
-// its words.
+// A Selection says which rows a person wants, in the words of the command line. All
+// fields that are set must match; a list matches if one of its words does.
 type Selection struct {
 	Events, Decisions, Outcomes, Risks                              []string // of the words below
 	Servers, Runs, Sessions, Clients, Profiles, Approvers, Channels []string // a run by the beginning of its id, too
@@ -23,14 +22,14 @@ type Selection struct {
 	Filters                                                         []string // field=text
 }
 
-// An InputError is something that a person asked of the log and that makes no sense.
+// An InputError says what is wrong with a selection or another input of a person.
 type InputError struct{ text string }
 
 func (e *InputError) Error() string { return e.text }
 
 func inputf(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
 
-// The words of parts that take some of a few.
+// The words that the fields of a Selection take, where those are a few.
 var (
 	EventWords = []string{
 		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.RunPaused), string(ledger.RunResumed), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
@@ -45,11 +44,11 @@ var (
 	RiskWords     = []string{"low", "medium", "high", "critical"}
 )
 
-// Query is what the selection asks of a store, as of now. The error is an
-// [InputError], or of reading.
+// Query makes a store's query of the selection; times such as "2h" are before now. The
+// error is an [InputError], or one of reading the store.
 func (s *Selection) Query(ctx context.Context, store ledger.Reader, now time.Time) (q ledger.Query, err error) {
 	denied := len(s.Decisions) == 1 && s.Decisions[0] == "denied"
-	if denied { // by policy, a person or nobody: not only where policy denies
+	if denied { // by policy, by a person, or for want of one
 		s.Decisions = nil
 	}
 	for _, list := range []struct {
@@ -114,7 +113,7 @@ func recordFields() []string {
 	return names
 }
 
-// plainWord is the log's word for what people say as well.
+// plainWord translates a word that people use into the log's own.
 func plainWord(flag, word string) string {
 	switch {
 	case flag == "decision" && word == "denied":
@@ -127,8 +126,8 @@ func plainWord(flag, word string) string {
 	return word
 }
 
-// moment reads a time: how long ago, a date, or a date and time; without a
-// zone it is that of this machine. An empty text is the zero time.
+// moment reads a time: a duration before now, a date, or a date and time, in this
+// machine's zone unless it names one. An empty text is the zero time.
 func moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -160,7 +159,7 @@ func Period(text string) (time.Duration, error) {
 	return d, err
 }
 
-// FindRun is the run that an id, or the beginning of one, names.
+// FindRun returns the id of the run that an id, or the beginning of one, names.
 func FindRun(ctx context.Context, s ledger.Reader, prefix string) (string, error) {
 	for row, err := range s.Rows(ctx, ledger.Query{Runs: []string{prefix}, Limit: 1}) {
 		if err != nil {

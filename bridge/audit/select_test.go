@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every event that is recorded can be asked for, and is in the documents.
+// Every event that is recorded can be selected, and is documented.
 func TestEveryEventCanBeAskedFor(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {

@@ -13,7 +13,7 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Stats are what a log says of how the gate is used.
+// Stats say how the gate is used, by a log.
 type Stats struct {
 	Rows  int       `json:"rows"`
 	From  time.Time `json:"from,omitzero"` // the first row's time
@@ -31,7 +31,7 @@ type Stats struct {
 	Failures map[string]int `json:"failures"`
 
 	asked map[askKey]*asks
-	used  map[string]bool // ruleOf every reason of every decision
+	used  map[string]bool // ruleOf of every reason of every decision
 }
 
 // Runs counts runs by how they ended.
@@ -61,9 +61,9 @@ type Questions struct {
 	// that the profile's elicitationFallback did.
 	Remembered int `json:"remembered"`
 	Fallback   int `json:"fallback"`
-	// Rate is Yes of Yes and No; 0 without either.
+	// Rate is the share of Yes in Yes and No; 0 if both are 0.
 	Rate float64 `json:"approval_rate"`
-	// Median and P90 are the times that persons took to decide.
+	// Median and P90 are of the times that people took to decide.
 	Median time.Duration `json:"median_ns"`
 	P90    time.Duration `json:"p90_ns"`
 }
@@ -76,7 +76,7 @@ type RuleStats struct {
 	No    int    `json:"no"`
 }
 
-// A Denial is a cause of refused calls of one tool.
+// A Denial is why calls of one tool were refused.
 type Denial struct {
 	Tool  string `json:"tool"`
 	Why   string `json:"why"`
@@ -86,9 +86,9 @@ type Denial struct {
 // An askKey groups the questions that one suggestion can be about.
 type askKey struct{ profile, rule, server, tool string }
 
-// asks are the answered questions of a group.
+// asks holds the answered questions of a group.
 type asks struct {
-	reasons []string // of the latest, those that decided first
+	reasons []string // of the latest question; the first one decided
 	manual  bool
 	risks   []string
 	yes, no []Case
@@ -98,7 +98,7 @@ type asks struct {
 // maxCases bounds the calls kept for the suggestions of one group.
 const maxCases = 5000
 
-// A Case is one call that was answered.
+// A Case is one call about which a person was asked, with the answer.
 type Case struct {
 	Run    string          `json:"run"`
 	Call   int             `json:"call"`
@@ -107,17 +107,17 @@ type Case struct {
 	Answer string          `json:"answer"`
 }
 
-// Measure reads rows and counts.
+// Measure computes the statistics of rows.
 func Measure(rows Rows) (*Stats, error) {
 	s := &Stats{Failures: map[string]int{}, asked: map[askKey]*asks{}, used: map[string]bool{}}
 	rules := map[string]*RuleStats{}
 	denials := map[Denial]int{}
-	// What is pending, by trace: it is dropped when it is settled, so that a
-	// long log takes no more memory than its calls under way.
+	// What is open, by trace. An entry is dropped when it ends, so that a long log
+	// takes no more memory than the calls that are under way at one time.
 	open := map[string]bool{}               // runs
 	sent := map[string]bool{}               // intents without an outcome
 	questions := map[string]ledger.Record{} // without an answer
-	answers := map[string]string{}          // noes whose refusal has not been met
+	answers := map[string]string{}          // denials whose refused call has not been read yet
 	var waits []time.Duration
 	for row, err := range rows {
 		if err != nil {
@@ -139,7 +139,7 @@ func Measure(rows Rows) (*Stats, error) {
 			open[r.Run] = true
 		case ledger.RunEnded:
 			if !open[r.Run] {
-				s.Runs.All++ // it began before these rows
+				s.Runs.All++ // its beginning is not among these rows
 			}
 			delete(open, r.Run)
 			switch r.Outcome {
@@ -238,7 +238,7 @@ func Measure(rows Rows) (*Stats, error) {
 	return s, nil
 }
 
-// rule is the count of the rule that decided on r.
+// rule returns the statistics of the rule that decided on r, and adds them if need be.
 func rule(rules map[string]*RuleStats, r ledger.Record) *RuleStats {
 	name := decidedBy(r)
 	if rules[name] == nil {
@@ -247,7 +247,7 @@ func rule(rules map[string]*RuleStats, r ledger.Record) *RuleStats {
 	return rules[name]
 }
 
-// decidedBy is the rule or list entry that decided on r: the first reason.
+// decidedBy is the rule or list entry that decided on r, which is in its first reason.
 func decidedBy(r ledger.Record) string {
 	if len(r.Reasons) == 0 {
 		return "no rule"
@@ -255,8 +255,8 @@ func decidedBy(r ledger.Record) string {
 	return ruleOf(r.Reasons[0])
 }
 
-// whyRefused is the cause of a refusal: the answer, if somebody was asked, or
-// the rule.
+// whyRefused is why a call was refused: the answer, if somebody was asked, else the
+// rule.
 func whyRefused(r ledger.Record, answer string) string {
 	switch {
 	case answer != "":
@@ -264,12 +264,12 @@ func whyRefused(r ledger.Record, answer string) string {
 	case r.Disposition == profiles.Deny.String():
 		return decidedBy(r)
 	case r.Disposition == "":
-		return "no such tool, or arguments that it does not take"
+		return "no such tool, or arguments that could not be read"
 	}
-	return cmp.Or(refusedFor(r), "arguments, a check, or the end of the run")
+	return cmp.Or(refusedFor(r), "arguments that the tool does not take, a check, or the end of the run")
 }
 
-// quantile is the value that percent of the sorted ones do not exceed.
+// quantile is the value that percent of the sorted values do not exceed.
 func quantile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -286,7 +286,7 @@ func (s *Stats) take(r, asked ledger.Record) {
 	if len(args) == 0 {
 		args = asked.Args
 	}
-	if len(r.EditedArgs) > 0 { // the yes was to these
+	if len(r.EditedArgs) > 0 { // what was approved are these
 		args = r.EditedArgs
 	}
 	key := askKey{r.Profile, decidedBy(r), r.Server, r.Tool}
@@ -314,8 +314,8 @@ func (s *Stats) take(r, asked ledger.Record) {
 	*to = append(*to, c)
 }
 
-// Unused returns the rules and list entries of a policy that no decision in
-// the log names, as reasons name them.
+// Unused returns the rules and list entries of a policy that no decision in the log
+// names, written as in reasons.
 func (s *Stats) Unused(spec profiles.Spec) []string {
 	unused := []string{}
 	for _, name := range slices.Sorted(maps.Keys(spec.Profiles)) {
@@ -333,7 +333,7 @@ func (s *Stats) Unused(spec profiles.Spec) []string {
 			}
 			reason := profiles.Reason{Kind: profiles.KindRule, Rule: label, Profile: name}
 			if r.Action != nil && reason.Action.UnmarshalText([]byte(*r.Action)) != nil {
-				continue // the policy is not legal
+				continue // the policy is not valid
 			}
 			all = append(all, reason)
 		}

@@ -17,8 +17,8 @@ import (
 
 const asklist = `asklist: "fs__*" [profile work]`
 
-// asked are the records of one question about a call and its answer, after
-// wait; what follows a verdict is left out.
+// asked returns the records of one question about a call and of its answer, which comes
+// after wait. What follows the verdict is left out.
 func asked(n int, tool, args, answer, channel string, wait time.Duration, reasons ...string) []ledger.Record {
 	if len(reasons) == 0 {
 		reasons = []string{asklist}
@@ -87,7 +87,7 @@ func TestMeasure(t *testing.T) {
 		{s.Rules, []RuleStats{{asklist, 5, 2, 0}, {"rule careful [profile work]", 1, 0, 1}}},
 		{s.Denials, []Denial{
 			{"fs__write", "rule gone [profile work]", 2}, {"fs__write", "audit_unavailable", 1}, {"fs__write", "elicitation_declined", 1},
-			{"fs__write", "no such tool, or arguments that it does not take", 1}, {"fs__write", "timeout", 1},
+			{"fs__write", "no such tool, or arguments that could not be read", 1}, {"fs__write", "timeout", 1},
 		}},
 		{s.Failures, map[string]int{"timeout": 1, "audit_unavailable": 1}},
 	} {
@@ -109,7 +109,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// What Unused takes for the name of a rule is what a decision says.
+// Unused and decisions name rules in the same way.
 func TestRuleOf(t *testing.T) {
 	spec := profiles.Spec{Profiles: map[string]*profiles.ProfileSpec{
 		"base": {Asklist: []string{"a__*"}, Denylist: []string{"a__[x]*"}, Rules: []profiles.RuleSpec{
@@ -220,8 +220,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// Whatever was asked: the policy with the suggestion pasted in allows exactly
-// the yeses that are counted and no no that is not listed, and asks for the rest.
+// Whatever was asked: with the suggestion pasted in, the policy allows exactly the approved
+// calls that it counts, and no denied call that it does not list, and asks for the rest.
 func TestSuggestionsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(
@@ -237,7 +237,7 @@ func TestSuggestionsHold(t *testing.T) {
 		})
 		var records []ledger.Record
 		var yes, no []string
-		like := args.Draw(t, "like") // most approved calls are alike
+		like := args.Draw(t, "like") // what most approved calls look like
 		for i := range rapid.IntRange(5, 12).Draw(t, "yeses") {
 			text := like
 			if rapid.Bool().Draw(t, "other") {
@@ -300,7 +300,7 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// A yes that was not taken is among the verdicts, and decided nothing.
+// An approval that did not count is among the verdicts, as one that decided nothing.
 func TestReportCountsWhatWasTaken(t *testing.T) {
 	yes := ledger.Record{Event: ledger.Verdict, Run: "r", Call: 1, Answer: "yes, once", Approver: "ann", Channel: "api"}
 	late := yes
@@ -314,8 +314,8 @@ func TestReportCountsWhatWasTaken(t *testing.T) {
 	}
 }
 
-// Where nobody could be reached, or no answer counted, the record names the client
-// that was asked. Its person said no such no.
+// If nobody could be reached, or no answer counted, the record names the client that was
+// asked. Its person did not deny anything.
 func TestNobodySaidNoWhereNoAnswerCounted(t *testing.T) {
 	no := ledger.Record{Event: ledger.Verdict, Run: "r", Call: 1, Answer: "no, no_approver", Approver: "the person at cursor", Channel: "elicitation", Comment: "a yes to this call needs a reason"}
 	var out bytes.Buffer
@@ -330,7 +330,7 @@ func TestNobodySaidNoWhereNoAnswerCounted(t *testing.T) {
 	}
 }
 
-// What did not count stands apart from the verdicts, and each says who decided in
+// Answers that did not count are listed apart from the verdicts. Each says who decided, in
 // whose name, and what they wrote.
 func TestReportKeepsApartWhatDidNotCount(t *testing.T) {
 	record := func(who, name, comment string, counted bool) ledger.Record {

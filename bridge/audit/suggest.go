@@ -17,21 +17,21 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// When a rule is nearly always answered yes.
+// From these bounds on, questions count as nearly always answered yes.
 const (
-	minYes  = 5   // for one tool
-	minRate = 0.9 // of the answers
+	minYes  = 5   // approvals of one tool
+	minRate = 0.9 // approvals among its answers
 )
 
-// A Suggestion is a rule that would have spared people questions that they
-// nearly always answer with yes. It is the narrowest of its form: one tool, no
-// argument that was not there, and of each argument what all approved calls
-// have in common (its value, its folder, its host).
+// A Suggestion is a rule that would have spared people questions that they nearly
+// always answer with yes. It is as narrow as its form allows: one tool, no argument
+// that no approved call had, and for each argument what all approved calls have in
+// common (its value, its folder, its host).
 //
-// Cover and LetThrough were found by the policy itself: the rule was put into
-// a profile that allows nothing else, and the recorded calls were decided. An
-// argument that the log does not show in full counts as if the rule let it
-// pass, where that was a no, and as if it did not, where that was a yes.
+// Cover and LetThrough were found with the policy's own code, by putting the rule into
+// a profile that allows nothing else and deciding the recorded calls. Of an argument
+// that the log does not show in full the worst is assumed: that the rule allows it if
+// the answer was no, and that it does not if the answer was yes.
 type Suggestion struct {
 	Asks    string   `json:"asks"` // the rule or list entry that asks
 	Profile string   `json:"profile"`
@@ -40,23 +40,23 @@ type Suggestion struct {
 	Yes     int      `json:"yes"`
 	No      int      `json:"no"`
 
-	// Rule is to be pasted into the profile's rules.
+	// Rule is for pasting into the profile's rules.
 	Rule       profiles.RuleSpec `json:"rule"`
 	Cover      int               `json:"would_have_covered"`
 	LetThrough []Case            `json:"would_have_let_through"`
 
-	// An allow outweighs no ask. Where a list entry or rule asks, Rule alone
-	// changes nothing: Instead are rules that ask for all but these calls, each
-	// in the place of a list entry that is to be taken away; Except is to be
-	// added with && to the conditions of rules; Note says which.
+	// An allow does not outweigh an ask: if a list entry or rule asks, Rule alone
+	// changes nothing. Instead has rules that ask for all calls but these, each to
+	// replace a list entry. Except is to be added, with &&, to the conditions of
+	// rules. Note says which.
 	Instead []profiles.RuleSpec `json:"instead,omitempty"`
 	Except  string              `json:"except,omitempty"`
 	Note    string              `json:"note,omitempty"`
 }
 
-// Suggest returns a suggestion for every tool whose questions by one rule are
-// nearly always answered yes, the most useful first. Nothing is suggested for
-// critical calls and for those that want the tool's name typed.
+// Suggest returns a suggestion for every tool whose questions by one rule are nearly
+// always answered yes, the most useful first. It suggests nothing for critical calls,
+// nor for those that need the tool's name typed.
 func (s *Stats) Suggest() []Suggestion {
 	all := []Suggestion{}
 	for key, a := range s.asked {
@@ -89,7 +89,7 @@ func suggest(key askKey, a *asks) (Suggestion, bool) {
 	}
 	terms := common(approved)
 	if len(terms) == 0 || strings.ContainsAny(tool, `*?[]{}\!,`) {
-		return s, false // nothing to go by, or a name that a glob reads otherwise
+		return s, false // nothing to go by, or a name with characters that mean something in a glob
 	}
 	s.Rule = allow(tool, terms)
 	if len(s.Rule.When.Expr) > 2000 {
@@ -137,13 +137,13 @@ func (s *Suggestion) explain(reasons []string, key askKey) {
 	}
 }
 
-// A term is one thing that the arguments of approved calls have in common.
+// A term is a condition that the arguments of all approved calls meet.
 type term struct {
 	at   []string // the path into the arguments; empty for the names of all
 	expr string
 }
 
-// allow is the rule that allows a tool under terms.
+// allow is the rule that allows calls of a tool that meet all terms.
 func allow(tool string, terms []term) profiles.RuleSpec {
 	var all []string
 	for _, t := range terms {
@@ -155,7 +155,7 @@ func allow(tool string, terms []term) profiles.RuleSpec {
 	return profiles.RuleSpec{Tools: []string{tool}, When: &profiles.When{Expr: strings.Join(all, " && ")}, Action: new("allow")}
 }
 
-// tree are arguments as the policy sees them.
+// tree decodes arguments as the policy sees them.
 func tree(args json.RawMessage) (map[string]any, bool) {
 	if len(args) == 0 {
 		return nil, false
@@ -182,7 +182,7 @@ func common(all []map[string]any) []term {
 		}
 	}
 	if names["…"] {
-		return nil // arguments that were cut: what they were is not known
+		return nil // these were cut: nobody knows what they were
 	}
 	var quoted []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -199,7 +199,7 @@ func common(all []map[string]any) []term {
 	return commonBelow(terms, values, nil)
 }
 
-// commonBelow adds what the values at a path have in common.
+// commonBelow adds to terms what the values at a path have in common.
 func commonBelow(terms []term, values []any, at []string) []term {
 	if len(terms) == maxTerms || slices.ContainsFunc(values, func(v any) bool { return masked(v) }) {
 		return terms
@@ -232,8 +232,8 @@ func commonBelow(terms []term, values []any, at []string) []term {
 	return terms
 }
 
-// alike is a condition that all values meet: the same value, the same host, or
-// the same folder.
+// alike returns a condition that all values meet, if there is one: the same value, the
+// same host, or the same folder.
 func alike(place string, values []any) (string, bool) {
 	texts := make([]string, 0, len(values))
 	for _, v := range values {
@@ -274,8 +274,8 @@ func alike(place string, values []any) (string, bool) {
 	return fmt.Sprintf("%s == %s", place, literal), true
 }
 
-// sameHost is the host of all texts if they are URLs of one; it is
-// lower-case, without port.
+// sameHost is the host that all texts have if they are URLs of one host, in lower case
+// and without port; else "".
 func sameHost(texts []string) (host string) {
 	for _, text := range texts {
 		u, err := url.Parse(text)
@@ -287,8 +287,8 @@ func sameHost(texts []string) (host string) {
 	return host
 }
 
-// sameFolder is the deepest folder that all texts are in, with a slash at its
-// end, if they are absolute paths; "" if that is the root.
+// sameFolder is the deepest folder that contains all texts, if they are absolute paths,
+// with a slash at its end; else, and if that is the root, "".
 func sameFolder(texts []string) string {
 	var shared []string
 	for i, text := range texts {
@@ -311,8 +311,8 @@ func sameFolder(texts []string) string {
 	return ""
 }
 
-// masked reports whether the log does not show all of a value: something in
-// it was hidden, cut, or written out.
+// masked reports whether the log does not show a value as it was: something in it was
+// hidden, cut or escaped.
 func masked(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -320,10 +320,10 @@ func masked(v any) bool {
 	case []any:
 		return slices.ContainsFunc(v, masked)
 	}
-	return false // an object's members are looked at one by one
+	return false // commonBelow looks at an object's members one by one
 }
 
-// maskedIn reports whether the log does not show what t asks of args.
+// maskedIn reports whether the log does not show the part of args that t is about.
 func (t term) maskedIn(args map[string]any) bool {
 	if _, cut := args["…"]; cut {
 		return true
@@ -335,7 +335,7 @@ func (t term) maskedIn(args map[string]any) bool {
 			return true
 		}
 		if v = object[name]; !ok || masked(v) {
-			return masked(v) // what is not there is not masked
+			return masked(v) // a member that is not there is not masked
 		}
 	}
 	return false
@@ -346,7 +346,7 @@ var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var reserved = strings.Fields("as break const continue else false for function if import in let loop namespace null package return true var void while")
 
-// member is how an expression reads a member.
+// member is how a CEL expression reads a member.
 func member(name string) string {
 	if plain.MatchString(name) && !slices.Contains(reserved, name) {
 		return "." + name
@@ -365,7 +365,7 @@ func quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// A judge decides by one rule alone.
+// A judge decides by a single rule.
 type judge struct{ profile *profiles.Profile }
 
 // newJudge makes a profile that allows what the rule does, and nothing else.
@@ -379,8 +379,8 @@ func newJudge(rule profiles.RuleSpec) judge {
 	return judge{p}
 }
 
-// allows reports whether the rule allows a call. A rule that is not legal
-// allows none, so that it is not suggested.
+// allows reports whether the rule allows a call. A rule that is not valid allows none,
+// so that it is not suggested.
 func (j judge) allows(key askKey, args map[string]any) bool {
 	if j.profile == nil {
 		return false

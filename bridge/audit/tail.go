@@ -11,10 +11,10 @@ import (
 
 // A Tail prints rows as they are written.
 type Tail struct {
-	Run   string // only this one, by the beginning of its id; empty for all
-	All   bool   // every record, not only runs and calls
+	Run   string // print only this run, by the beginning of its id; empty for all
+	All   bool   // print every record, not only those of runs and calls
 	Back  int    // how many rows to begin with
-	Once  bool   // what is there, and no more
+	Once  bool   // print what is there and end
 	Print func(ledger.Row) error
 	// Following is called before it waits for more.
 	Following func()
@@ -22,8 +22,8 @@ type Tail struct {
 	last int64 // the number of the last row that was looked at
 }
 
-// Follow prints what is there and, unless Once, what is written until ctx
-// ends, which is how it is meant to end.
+// Follow prints what is there and, unless Once, what is written until ctx ends. That
+// ctx ended is not an error.
 func (t *Tail) Follow(ctx context.Context, s ledger.Store) error {
 	q := ledger.Query{}
 	if t.Run != "" {
@@ -89,7 +89,7 @@ func (t *Tail) news(ctx context.Context, s ledger.Store, q ledger.Query) error {
 	return nil
 }
 
-// TailLine is a row as a person follows it.
+// TailLine is a row as tail prints it.
 func TailLine(row ledger.Row) string {
 	return fmt.Sprintf("%s %s %s", row.Record.Time.Local().Format(time.TimeOnly), Cell(row.Record.Run), Line(row.Record))
 }

@@ -12,8 +12,8 @@ import (
 	"codemode-bridge/bridge/memstore"
 )
 
-// logOf is a log with two runs, of which the second has one call that was sent and
-// one that was refused.
+// logOf is a log with two runs. The second has one call that was sent and one that was
+// refused.
 func logOf(t *testing.T) *memstore.Store {
 	t.Helper()
 	s := memstore.New(nil)
@@ -60,7 +60,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// What is written while it follows is printed once, until the context ends.
+// Until the context ends, every row that is written meanwhile is printed once.
 func TestTailFollows(t *testing.T) {
 	t.Parallel()
 	s := logOf(t)

@@ -14,8 +14,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Open is the state of a run without an end and of a question without an
-// answer: it is under way, or its bridge died.
+// Open is the state of a run without an end, and of a question without an answer: it
+// is under way, or its bridge died.
 const Open = "open"
 
 // A Timeline is one run, put together from its rows.
@@ -38,15 +38,15 @@ type Timeline struct {
 	Preview    *analysis.Report `json:"preview,omitempty"` // nil if none was recorded
 	Pauses     []Pause          `json:"pauses,omitempty"`
 	Calls      []*Call          `json:"calls"` // by number
-	// Unseen are the calls that the preview did not list; Unmade the places of
-	// the preview from which nothing was called. Both are empty without one.
+	// Unseen are the calls that the preview did not list; Unmade are the places in the
+	// preview from which nothing was called. Without a preview both are empty.
 	Unseen []int               `json:"called_but_not_previewed,omitempty"`
 	Unmade []analysis.CallSite `json:"previewed_but_not_called,omitempty"`
 }
 
-// A Pause is a time in which no bridge had the run.
+// A Pause is a period in which no bridge had the run.
 type Pause struct {
-	From  time.Time `json:"from,omitzero"`  // zero if the bridge ended without a word
+	From  time.Time `json:"from,omitzero"`  // zero if the bridge died
 	Until time.Time `json:"until,omitzero"` // zero if it lasts
 	By    string    `json:"by,omitempty"`   // who resumed the run
 }
@@ -58,33 +58,33 @@ type Call struct {
 	Time        time.Time         `json:"time"`
 	Tool        string            `json:"tool"` // server__tool
 	Position    analysis.Position `json:"position"`
-	Args        json.RawMessage   `json:"args,omitempty"`   // those that were sent, or would have been
+	Args        json.RawMessage   `json:"args,omitempty"`   // as sent, or as they would have been sent
 	Edited      *Edit             `json:"edited,omitempty"` // nil if they are the script's
 	Disposition string            `json:"disposition,omitempty"`
 	Risk        string            `json:"risk,omitempty"`
 	Reasons     []string          `json:"reasons,omitempty"`
 	Revision    string            `json:"revision,omitempty"`
 	Questions   []Question        `json:"questions,omitempty"`
-	// Outcome is one of package ledger, or Open. Unknown also stands for a
-	// call that was sent and of which nothing was written afterwards.
+	// Outcome is one of package ledger's, or Open. ledger.Unknown is also that of a
+	// call that was sent and of which nothing more was recorded.
 	Outcome  string        `json:"outcome"`
 	Error    string        `json:"error,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Sent     int           `json:"bytes_sent,omitempty"`
 	Received int           `json:"bytes_received,omitempty"`
-	// Parts are the servers that a list without a server was put together from.
+	// Parts are, for a call that lists all servers, what became of each server's part.
 	Parts []Part `json:"parts,omitempty"`
 
-	all     bool  // it was sent to no one server: records of one are a part's
-	written bool  // its outcome was
-	sites   []int // of the preview that it was made at
+	all     bool  // it goes to all servers: a record that names one is a part's
+	written bool  // its outcome was recorded
+	sites   []int // places in the preview at which it may have been made
 }
 
 // An Edit says that the person who allowed a call changed its arguments.
 type Edit struct {
 	By string `json:"by,omitempty"`
-	// Args are those that the person was asked about, with the digests of the
-	// exact ones, and of those in their place.
+	// Args are those that the person was asked about. The digests are of their exact
+	// form, and of the arguments that replaced them.
 	Args   json.RawMessage `json:"asked_args,omitempty"`
 	Asked  string          `json:"asked_digest,omitempty"`
 	Digest string          `json:"digest,omitempty"`
@@ -106,14 +106,14 @@ type Question struct {
 	Channel  string        `json:"channel,omitempty"`
 	Text     string        `json:"text,omitempty"` // what the person wrote
 	Wait     time.Duration `json:"wait_ns,omitempty"`
-	// Settled is false for an answer that settled nothing: it came too late,
-	// or is one yes of several.
+	// Settled is false for an answer that settled nothing: it came too late, or is one
+	// approval of several that are needed.
 	Settled *bool `json:"settled,omitempty"`
-	// Counted is false for one that is not even that.
+	// Counted is false for an answer that does not count even towards a quorum.
 	Counted *bool `json:"counted,omitempty"`
 }
 
-// ReadTimeline puts the rows of one run together; nil if there are none.
+// ReadTimeline makes a timeline of the rows of one run; nil if there are none.
 func ReadTimeline(rows Rows) (*Timeline, error) {
 	var t *Timeline
 	calls := map[int]*Call{}
@@ -180,7 +180,7 @@ func (c *Call) add(r ledger.Record) {
 		return
 	}
 	c.Tool = cmp.Or(r.Path(), c.Tool)
-	if r.Event == ledger.Verdict && !actedOn(r) { // somebody said it while the call went on
+	if r.Event == ledger.Verdict && !actedOn(r) { // it decided nothing
 		q := Question{Request: r.Request, Answer: r.Answer, Approver: by(r), Channel: r.Channel, Text: words(r), Settled: new(false), Counted: new(counts(r))}
 		c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
 		return
@@ -218,7 +218,7 @@ func (c *Call) add(r ledger.Record) {
 		}
 	case ledger.Intent:
 		c.all = r.Server == ""
-		if digest := askedAbout(r); digest != "" && c.Edited == nil { // older verdicts do not say it
+		if digest := askedAbout(r); digest != "" && c.Edited == nil { // old records do not say so in the verdict
 			e := Edit{Args: asked, Asked: digest, Digest: r.Digest}
 			if n := len(c.Questions); n > 0 {
 				e.By = c.Questions[n-1].Approver
@@ -233,8 +233,8 @@ func (c *Call) add(r ledger.Record) {
 	}
 }
 
-// edit notes that somebody changed the arguments. Of several who did, the first
-// was asked about those of the script.
+// edit notes that somebody changed the arguments. If several did, the arguments that
+// were asked about are those that the first of them saw, the script's own.
 func (c *Call) edit(e Edit) {
 	if before := c.Edited; before != nil {
 		e.Args, e.Asked = before.Args, before.Asked
@@ -245,7 +245,7 @@ func (c *Call) edit(e Edit) {
 	c.Edited = &e
 }
 
-// askedAbout is the digest of the arguments that a person was asked about, in the
+// askedAbout is the digest of the arguments that a person was asked about, from the
 // record of a call that was sent with others.
 func askedAbout(r ledger.Record) string {
 	var detail struct {
@@ -289,10 +289,10 @@ func (t *Timeline) compare() {
 	}
 }
 
-// sitesOf are the places of the preview that c was made at: the one at its
-// very position or else, because the two may take another part of an
-// expression for its beginning, those of its line that can be it. Where a
-// position is not known the name decides.
+// sitesOf returns the places of the preview at which c may have been made: the one at
+// its very position or else those on its line with a fitting name, because preview and
+// engine may differ in where an expression begins. If a position is not known, the name
+// decides.
 func (t *Timeline) sitesOf(c *Call) (found []int) {
 	for i, site := range t.Preview.Calls {
 		if c.Position.Line > 0 && c.Position == site.Position {
@@ -308,8 +308,8 @@ func (t *Timeline) sitesOf(c *Call) (found []int) {
 
 const identifierLetters = "_$0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// sameTool reports whether a name in a script is that of server__tool: an
-// identifier made of it, to which a suffix may have been added.
+// sameTool reports whether a name in a script can be that of the tool at path
+// (server__tool): an identifier made from it, perhaps with a suffix.
 func sameTool(name, path string) bool {
 	ident := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(identifierLetters, r) {
@@ -379,7 +379,7 @@ func (t *Timeline) writeHead(p *printer) {
 	line("error", strings.ReplaceAll(ShownLines(t.Error), "\n", "\n          "))
 }
 
-// timeFormat is how a time is printed, in the zone of who reads it.
+// timeFormat is how a time is printed, in the reader's zone.
 const timeFormat = "2006-01-02 15:04:05.000 -07:00"
 
 func (t *Timeline) writeScript(p *printer) {
@@ -510,7 +510,7 @@ func (q Question) String() string {
 	return text
 }
 
-// outcome says what became of the call.
+// outcome says what became of the call, for a person.
 func (c *Call) outcome() string {
 	switch {
 	case c.Outcome == ledger.Unknown && !c.written:

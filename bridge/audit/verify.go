@@ -11,9 +11,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Verify verifies the log alone, and against every checkpoint: the newest one
-// covers the older ones only as long as nobody has rolled the log back and
-// gone on from there.
+// Verify verifies the log by itself and against every checkpoint, not only the newest:
+// somebody may have rolled the log back and gone on from there.
 func Verify(ctx context.Context, store ledger.Store, checkpoints []ledger.Checkpoint) (ledger.Report, error) {
 	if len(checkpoints) == 0 {
 		return store.Verify(ctx, nil)
@@ -25,14 +24,14 @@ func Verify(ctx context.Context, store ledger.Store, checkpoints []ledger.Checkp
 	}
 	for _, c := range checkpoints[:len(checkpoints)-1] {
 		if c.Seq < report.First {
-			continue // pruned since; the newer ones stand for it
+			continue // its row was pruned; newer checkpoints cover it
 		}
 		for row, err := range store.Rows(ctx, ledger.Query{After: c.Seq - 1, Limit: 1}) {
 			if err != nil {
 				return report, err
 			}
 			if c.Store != newest.Store || row.Seq != c.Seq || row.Hash != c.Hash {
-				return store.Verify(ctx, &c) // says how
+				return store.Verify(ctx, &c) // for the report that says how
 			}
 		}
 	}
@@ -40,11 +39,11 @@ func Verify(ctx context.Context, store ledger.Store, checkpoints []ledger.Checkp
 }
 
 // ReadCheckpoints reads a file with one checkpoint in each line, the oldest first.
-// Lines that are none, as a full disk leaves one, do not count; where there are no
-// others, the error is an [InputError].
+// Lines that are no checkpoints, such as the torn one that a full disk leaves, are
+// skipped; if there are no others, the error is an [InputError].
 func ReadCheckpoints(name string, r io.Reader) ([]ledger.Checkpoint, error) {
 	var all []ledger.Checkpoint
-	var bad error // of the first line that is none
+	var bad error // about the first line that is no checkpoint
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -70,7 +69,7 @@ func ReadCheckpoints(name string, r io.Reader) ([]ledger.Checkpoint, error) {
 	return all, nil
 }
 
-// VerifiedJSON is what was found by [Verify], with so many checkpoints, for programs.
+// VerifiedJSON is the result of [Verify] against a number of checkpoints, for programs.
 func VerifiedJSON(r ledger.Report, checkpoints int) any {
 	return struct {
 		Whole       bool        `json:"whole"`
@@ -101,7 +100,7 @@ func Prunable(ctx context.Context, store ledger.Reader, before time.Time) (n int
 	return n, nil
 }
 
-// Holds reports whether a record shows a fingerprint anywhere.
+// Holds reports whether a record has a fingerprint anywhere.
 func Holds(r ledger.Record, mark string) bool {
 	return strings.Contains(string(r.Args), mark) || strings.Contains(r.Script, mark) || strings.Contains(string(r.Input), mark) ||
 		strings.Contains(r.Error, mark) || strings.Contains(string(r.Preview), mark)

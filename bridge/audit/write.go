@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"codemode-bridge/bridge/canon"
 	"encoding/json"
 	"io"
 	"maps"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// Table is rows for people, after a head.
+// Table returns rows as those of a table, below a head.
 func Table(rows Rows) ([][]string, error) {
 	table := [][]string{{"seq", "time", "run", "event", "decision", "risk", "what"}}
 	for row, err := range rows {
@@ -20,13 +21,13 @@ func Table(rows Rows) ([][]string, error) {
 		r := row.Record
 		table = append(table, []string{
 			strconv.FormatInt(row.Seq, 10), r.Time.Local().Format(time.DateTime), Cell(r.Run), string(r.Event), Cell(r.Disposition), Cell(r.Risk),
-			cut(Line(r), 160),
+			canon.Fit(Line(r), 160),
 		})
 	}
 	return table, nil
 }
 
-// Cell is a text of a record for a cell of a table.
+// Cell escapes a text of a record for a cell of a table.
 func Cell(s string) string {
 	if s == "" {
 		return "-"
@@ -34,8 +35,8 @@ func Cell(s string) string {
 	return Shown(s)
 }
 
-// Write writes statistics for people, with the rules that nothing needed. Table
-// writes rows in columns, the first of which is their head.
+// Write writes statistics for people, with the unused rules. Table writes rows in
+// columns; the first row is the head.
 func (s *Stats) Write(w io.Writer, unused []string, table func(rows [][]string) error) error {
 	p := &printer{w: w}
 	q := s.Questions
@@ -81,12 +82,12 @@ func (s *Stats) Write(w io.Writer, unused []string, table func(rows [][]string) 
 	return p.err
 }
 
-// write writes a rule to paste, and all that speaks against it.
+// write writes a rule for pasting, and everything that speaks against it.
 func (s Suggestion) write(p *printer) {
 	line := func(v any) string {
 		var text strings.Builder
 		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false) // it is for pasting: && is to stay what it is
+		e.SetEscapeHTML(false) // it is for pasting: && must stay &&
 		if err := e.Encode(v); err != nil {
 			return err.Error()
 		}
@@ -114,6 +115,6 @@ func (s Suggestion) write(p *printer) {
 	}
 	p.f("  it would have let through:\n")
 	for _, c := range s.LetThrough {
-		p.f("    %s  %s #%d  %s  %s\n", c.Time.Local().Format(time.DateTime), Shown(c.Run), c.Call, Shown(c.Answer), cut(Shown(string(c.Args)), 200))
+		p.f("    %s  %s #%d  %s  %s\n", c.Time.Local().Format(time.DateTime), Shown(c.Run), c.Call, Shown(c.Answer), canon.Fit(Shown(string(c.Args)), 200))
 	}
 }

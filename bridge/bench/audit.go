@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// audits measures what the audit log costs: the "direct" column of its rows is
-// a bridge with audit.enabled false, both before the same upstream. A read is
-// in the log when the call is sent; a call that may change something is on the
+// audits measures what the audit log costs. The "direct" column of its rows is a bridge
+// with audit.enabled false, before the same upstream. When a call that only reads is
+// sent, its record is in the log; of a call that may change something, it is on the
 // disk.
 func (m *machine) audits(ctx context.Context, t *table) (err error) {
 	off, err := m.startBridge(ctx, 10)

@@ -1,19 +1,18 @@
-// Command bench measures the bridge from outside, as whole processes, beside
-// the alternative: the same client calling the same upstream directly.
+// Command bench measures the bridge from outside, as whole processes, and compares it
+// with the same client calling the same upstream directly.
 //
 //	go run ./bridge/bench -bridge bin/codemode-bridge
 //
 // The upstream is this program again, started as a stdio MCP server
-// (upstream.go). The client is the Go SDK's in both cases, over stdio. Rounds
-// of direct and bridged calls alternate, so that a busy machine slows both;
-// a line shows medians. A row is
+// (upstream.go). The client is the Go SDK's in both cases, over stdio. Rounds of
+// direct and bridged calls alternate, so that a busy machine slows both. A row shows
+// medians:
 //
 //	what   direct   bridge   ratio   target   ok or MISS
 //
 // where a target like "2.00x" bounds the ratio and one like "25ms" the
-// bridge's own value. The exit status is 0 even when a target is missed: a
-// measure informs, and a machine that is busy with other things misses some.
-// With -strict it is 1.
+// bridge's own value. The exit status is 0 even if a target is missed, because a busy
+// machine misses some. With -strict it is then 1.
 package main
 
 import (

@@ -18,13 +18,13 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// A machine knows what to start and where.
+// A machine starts the processes that are measured.
 type machine struct {
 	bridge, scratch string
 	rounds          int
 	configs         int
 	audit           bool // bridges keep an audit log
-	shared          bool // bridges are in the background, and serve all windows
+	shared          bool // windows share a bridge in the background
 }
 
 // config is the configuration of the last bridge.
@@ -32,7 +32,7 @@ func (m *machine) config() string {
 	return filepath.Join(m.scratch, fmt.Sprintf("config%d.json", m.configs))
 }
 
-// environ is the environment of a process, which keeps all below scratch.
+// environ is the environment of a process, so that it keeps its files below scratch.
 func (m *machine) environ() []string {
 	return append(os.Environ(),
 		"XDG_CONFIG_HOME="+m.scratch, "XDG_STATE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)), "XDG_CACHE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)))
@@ -51,7 +51,7 @@ func (m *machine) start(ctx context.Context, cmd *exec.Cmd) (*peer, error) {
 	cmd.Stderr = &stderr
 	cmd.Env = m.environ()
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
-	// Stdio clients are nearly all of the old era.
+	// Nearly all stdio clients speak a protocol with sessions.
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w\n%s", cmd, err, stderr.String())
@@ -64,8 +64,8 @@ func (m *machine) startUpstream(ctx context.Context, tools int) (*peer, error) {
 	return m.start(ctx, exec.CommandContext(ctx, os.Args[0], upstreamArg, "-tools", strconv.Itoa(tools)))
 }
 
-// startBridge starts the bridge before such an upstream, or before none if
-// tools is negative.
+// startBridge starts the bridge with such an upstream, or with none if tools is
+// negative.
 func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 	servers := make(map[string]any)
 	if tools >= 0 {
@@ -92,7 +92,7 @@ func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 	if err != nil || tools < 0 {
 		return p, err
 	}
-	// Ten thousand tools take the upstream a moment to list.
+	// The upstream needs a moment to list ten thousand tools.
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
@@ -108,7 +108,7 @@ func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 	}
 }
 
-// call calls a tool; a tool's own error is an error.
+// call calls a tool. A result with isError is returned as an error.
 func (p *peer) call(ctx context.Context, tool string, args any) (*mcp.CallToolResult, error) {
 	result, err := p.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *peer) eval(ctx context.Context, code, want string) error {
 	return nil
 }
 
-// both starts an upstream to be called directly and a bridge before another.
+// both starts an upstream to be called directly, and a bridge with another one.
 func (m *machine) both(ctx context.Context, tools int) (direct, bridged *peer, closeBoth func() error, err error) {
 	if direct, err = m.startUpstream(ctx, tools); err != nil {
 		return nil, nil, nil, err
@@ -151,7 +151,7 @@ func (m *machine) both(ctx context.Context, tools int) (direct, bridged *peer, c
 	return direct, bridged, func() error { return errors.Join(direct.Close(), bridged.Close()) }, nil
 }
 
-// calls measures calls of the upstream, direct and from a script.
+// calls measures calls of the upstream, directly and from a script.
 func (m *machine) calls(ctx context.Context, t *table) (err error) {
 	direct, bridged, closeBoth, err := m.both(ctx, 10)
 	if err != nil {
@@ -214,8 +214,8 @@ func (m *machine) calls(ctx context.Context, t *table) (err error) {
 	return nil
 }
 
-// windows measures what it costs that a client's window goes through a bridge
-// in the background, which others share.
+// windows measures what it costs a client's window to go through a shared bridge in the
+// background.
 func (m *machine) windows(ctx context.Context, t *table) (err error) {
 	alone, err := m.startBridge(ctx, 10)
 	if err != nil {
@@ -237,8 +237,8 @@ func (m *machine) windows(ctx context.Context, t *table) (err error) {
 	return err
 }
 
-// manyTools compares a bridge before 10,000 tools with one before 10: the
-// "direct" column of its rows is the bridge with 10.
+// manyTools compares a bridge with 10,000 tools with one with 10, which is the "direct"
+// column of its rows.
 func (m *machine) manyTools(ctx context.Context, t *table) (err error) {
 	few, err := m.startBridge(ctx, 10)
 	if err != nil {
@@ -302,7 +302,7 @@ func (m *machine) starts(ctx context.Context, t *table) error {
 
 	m.audit = true // as it is by default
 	defer func() { m.audit = false }()
-	// The client's initialize answered; ending the process is not counted.
+	// Until initialize is answered; ending the process does not count.
 	var ready []time.Duration
 	for range max(m.rounds/10, 5) {
 		start := time.Now()
@@ -351,8 +351,8 @@ func startWorker(ctx context.Context, path string) error {
 	return nil
 }
 
-// memory measures resident sizes: a bridge that has just answered, and the
-// workers it keeps. Only Linux tells.
+// memory measures the resident sizes of a bridge that has just answered and of the
+// workers that it keeps ready, which only Linux tells.
 func (m *machine) memory(ctx context.Context, t *table) (err error) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		fmt.Fprintln(t.w, "memory: not measured, there is no /proc here")
@@ -368,7 +368,7 @@ func (m *machine) memory(ctx context.Context, t *table) (err error) {
 	if err := p.eval(ctx, `return await codemode.bench__noop({})`, `"ok"`); err != nil {
 		return err
 	}
-	// The garbage collector gives memory back a while after the last call.
+	// The garbage collector returns memory a while after the last call.
 	select {
 	case <-time.After(2 * time.Second):
 	case <-ctx.Done():

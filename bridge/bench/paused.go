@@ -22,9 +22,9 @@ const (
 	pausing    = `const [a] = await Promise.all([codemode.utils__base64_encode({text: "a"})]); return await codemode.utils__hash({text: "b" + Math.random()})`
 )
 
-// paused measures runs that wait for a person: what one costs meanwhile, and
-// how long after a yes it has ended, in the worker that it kept and in another
-// bridge after the first was killed.
+// paused measures runs that wait for a person: what a waiting run costs, and how long
+// after the approval it ends, in the worker that it kept and, if its bridge was killed
+// meanwhile, in another bridge.
 func (m *machine) paused(ctx context.Context, t *table) (err error) {
 	ports, err := freeAddresses(2)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *machine) paused(ctx context.Context, t *table) (err error) {
 	return nil
 }
 
-// freeAddresses are addresses on loopback that nobody listens on.
+// freeAddresses returns addresses on loopback on which nobody listens.
 func freeAddresses(n int) (list []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,7 +124,7 @@ func (p *person) start(ctx context.Context, n int) (map[string]string, error) {
 	return asked, nil
 }
 
-// answer says yes to each and waits for the run's end.
+// answer approves each request, and returns how long it took until its run ended.
 func (p *person) answer(ctx context.Context, asked map[string]string) (took []time.Duration, err error) {
 	for run, id := range asked {
 		var request struct{ Digest string }

@@ -11,8 +11,8 @@ import (
 // residentBytes returns the resident size of a process (Linux).
 func residentBytes(pid int) (int64, error) { return sizeOf(pid, "status", "VmRSS:") }
 
-// sharedBytes is the same, in which what several processes share counts for
-// each in part (PSS).
+// sharedBytes returns the size of a process in which memory that several processes
+// share is divided among them (PSS).
 func sharedBytes(pid int) (int64, error) { return sizeOf(pid, "smaps_rollup", "Pss:") }
 
 func sizeOf(pid int, file, line string) (int64, error) {
@@ -38,11 +38,11 @@ func children(pid int, name string) ([]int, error) {
 	for _, path := range all {
 		status, err := os.ReadFile(path)
 		if err != nil {
-			continue // ended since
+			continue // it has ended meanwhile
 		}
 		parent, _ := field(string(status), "PPid:")
 		program, _ := field(string(status), "Name:")
-		// The kernel keeps 15 bytes of a name.
+		// The kernel keeps only 15 bytes of a name.
 		if parent != strconv.Itoa(pid) || program == "" || !strings.HasPrefix(name, program) {
 			continue
 		}

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// reloads measures what it costs to edit the configuration: how long it is
-// until an edit of one among 200 rules holds, and what scripts that run
-// meanwhile notice of it.
+// reloads measures edits of the configuration: how long it takes until an edit of one
+// of 200 rules is in force, and what scripts that run meanwhile notice of it.
 func (m *machine) reloads(ctx context.Context, t *table) (err error) {
 	path := filepath.Join(m.scratch, "reload.json")
 	edit := func(deny bool) error {
@@ -88,8 +87,8 @@ func (m *machine) reloads(ctx context.Context, t *table) (err error) {
 	return nil
 }
 
-// p99 runs evals, and something else before every tenth of them, and returns
-// the time that 99 in 100 of them stay under.
+// p99 runs evals, with a call of between before every tenth, and returns the 99th
+// percentile of their times.
 func (m *machine) p99(ctx context.Context, p *peer, between func() error) (time.Duration, error) {
 	var took []time.Duration
 	for i := range max(m.rounds, 100) {

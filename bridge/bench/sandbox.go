@@ -23,8 +23,8 @@ type endpoint struct {
 	stderr bytes.Buffer
 }
 
-// serve starts a bridge without servers, with a limit of CPU time that a
-// hostile script meets soon.
+// serve starts a bridge without servers, with a limit on CPU time that a hostile
+// script soon meets.
 func (m *machine) serve(ctx context.Context) (*endpoint, error) {
 	addresses, err := freeAddresses(1)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *machine) restart(ctx context.Context, e *endpoint) error {
 	return errors.Join(fmt.Errorf("starting %s serve: not ready\n%s", m.bridge, e.stderr.String()), e.close())
 }
 
-// session opens a session of its own.
+// session opens a new session.
 func (e *endpoint) session(ctx context.Context) (*peer, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
 	s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: e.url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
@@ -98,10 +98,10 @@ func closeAll(list []*peer) (err error) {
 	return err
 }
 
-// close ends the bridge. How it ends is of no interest.
+// close ends the bridge. With what status it ends does not matter.
 func (e *endpoint) close() error {
 	if err := e.cmd.Process.Signal(os.Interrupt); err != nil {
-		_ = e.cmd.Process.Kill() // there is no interrupt on Windows
+		_ = e.cmd.Process.Kill() // Windows has no interrupt
 	}
 	_ = e.cmd.Wait()
 	return nil
@@ -123,7 +123,7 @@ func (e *endpoint) resident() (total int64, err error) {
 	return total, nil
 }
 
-// isolation measures what sessions cost and whether they feel each other.
+// isolation measures what sessions cost and whether they slow each other down.
 func (m *machine) isolation(ctx context.Context, t *table) (err error) {
 	e, err := m.serve(ctx)
 	if err != nil {
@@ -226,8 +226,8 @@ func (m *machine) throughput(ctx context.Context, t *table, e *endpoint) error {
 	return nil
 }
 
-// neighbours compares the slowest evals of a session that is alone with those
-// of one beside which another session runs what never ends.
+// neighbours compares the slowest evals of a session that is alone with those of one
+// beside which another session runs endless scripts.
 func (m *machine) neighbours(ctx context.Context, t *table, e *endpoint) error {
 	list, err := e.sessions(ctx, 2)
 	if err != nil {
@@ -249,7 +249,7 @@ func (m *machine) neighbours(ctx context.Context, t *table, e *endpoint) error {
 		all.Go(func() {
 			close(began)
 			for attack.Err() == nil {
-				// Each ends at a limit, or with the measure: both are errors.
+				// It ends at a limit or when the measurement is over: an error either way.
 				_, _ = hostile.call(attack, "eval", map[string]any{"code": row.code})
 			}
 		})

@@ -36,8 +36,7 @@ func (t *table) heading() {
 	fmt.Fprintf(t.w, "%-44s %10s %10s %8s %9s\n", "", "direct", "bridge", "ratio", "target")
 }
 
-// times prints a row of two durations; direct is 0 where there is nothing to
-// compare with.
+// times prints a row of two durations; direct is 0 if there is nothing to compare with.
 func (t *table) times(what string, direct, bridge time.Duration, want target) {
 	beside, ratio, r := "-", "-", 0.0
 	if direct > 0 {
@@ -91,7 +90,7 @@ func showBytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 }
 
-// median sorts and returns the middle one.
+// median sorts all and returns the middle one.
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamArg makes this program the benchmark's own upstream.
+// upstreamArg, as the first argument, makes this program the benchmark's own upstream.
 const upstreamArg = "upstream"
 
 // serveUpstream serves MCP on stdin and stdout with the tools
@@ -20,7 +20,7 @@ const upstreamArg = "upstream"
 //	sleep  answers after 10 ms
 //	big    answers with a JSON text of 1 MB
 //
-// and -tools N more, which do what noop does under other names.
+// and, by -tools N, as many more that do what noop does.
 func serveUpstream(args []string) error {
 	flags := flag.NewFlagSet(upstreamArg, flag.ExitOnError)
 	more := flags.Int("tools", 0, "further tools to list")

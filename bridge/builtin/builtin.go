@@ -1,21 +1,20 @@
-// Package builtin holds the MCP servers that are part of the bridge and run
-// inside it. They need nothing but the binary, so that a first start has tools to
-// show, and they give scripts what the sandbox lacks: a clock with time zones,
-// YAML, CSV, hashes.
+// Package builtin holds the MCP servers that are part of the bridge and run inside it.
+// They need nothing but the binary, so that a first start has tools to show, and they
+// give scripts what the sandbox lacks: time zones, YAML, CSV, hashes.
 //
 //	time   now, convert, add, diff, parse, format
 //	utils  yaml_parse, yaml_stringify, csv_parse, csv_stringify,
 //	       base64_encode, base64_decode, hash
 //
-// They are upstream servers like any other: connected through an in-memory
-// transport, listed, decided on and called by the same code. Apart from the clock
-// of time, all tools are pure functions of their arguments: they read no files,
-// environment or network, and say so in their annotations.
+// They are upstream servers like any other: the same code connects to them (through an
+// in-memory transport), lists and calls their tools and decides on the calls. Apart from
+// the clock of time, all tools are pure functions of their arguments: they read no
+// files, environment or network, and say so in their annotations.
 //
-// Arguments come from scripts, that is, from a model. A tool's input and output
-// are bounded (maxInput, maxOutput) and the work in between is proportional to
-// them: no alias, header or path makes a small argument costly. A call that
-// cannot be answered returns isError and a sentence that says why.
+// Arguments come from scripts, that is, from a model. A tool's input and output are
+// bounded (maxInput, maxOutput), and so is the work in between, in proportion: no alias,
+// header or path makes a small argument costly. A call that cannot be answered returns
+// isError and a sentence that says why.
 package builtin
 
 import (
@@ -38,8 +37,8 @@ const (
 	maxDepth  = 200     // nesting of values that are read or written
 )
 
-// New makes the built-in server of that name, or reports that there is none.
-// Each call gives a server of its own.
+// New makes the built-in server with that name, and reports whether there is one. Each
+// call makes a new server.
 func New(name string) (*mcp.Server, bool) {
 	switch name {
 	case "time":
@@ -60,13 +59,13 @@ func newServer(name, instructions string) *mcp.Server {
 	})
 }
 
-// A tool is one tool of a built-in server. Its schema and the check of its
-// arguments are made of the same table.
+// A tool is one tool of a built-in server. Its schema and the check of its arguments are
+// both made from its params.
 type tool struct {
 	name, title, description string
 	params                   []param
 	output                   string // JSON Schema of the answer, an object
-	volatile                 bool   // the same arguments don't give the same answer
+	volatile                 bool   // the same arguments may give another answer later
 	run                      func(args) (any, error)
 }
 
@@ -116,7 +115,7 @@ func schema(params []param) json.RawMessage {
 		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
 	})
 	if err != nil {
-		panic(err) // of strings and JSON texts of ours alone
+		panic(err) // cannot happen: all of it is our own
 	}
 	return raw
 }
@@ -164,7 +163,7 @@ func check(params []param, raw json.RawMessage) (args, error) {
 	return a, nil
 }
 
-// check gives an error that goes on after "... must be".
+// check returns an error whose text continues "... must be".
 func (p param) check(v json.RawMessage) error {
 	switch p.kind {
 	case text:
@@ -200,7 +199,8 @@ func (p param) check(v json.RawMessage) error {
 	return nil
 }
 
-// text is a string argument, or fallback. The other readers do the same.
+// text is a string argument, or fallback if it is absent. The other readers work the
+// same way.
 func (a args) text(name, fallback string) string {
 	v, ok := a[name]
 	if !ok {
@@ -208,7 +208,7 @@ func (a args) text(name, fallback string) string {
 	}
 	var s string
 	if json.Unmarshal(v, &s) != nil {
-		return fallback // never after check
+		return fallback // cannot happen after check
 	}
 	return s
 }
@@ -229,7 +229,7 @@ func (a args) whole(name string, fallback int) int {
 	return int(n)
 }
 
-// add puts a tool on the server.
+// add adds a tool to the server.
 func add(s *mcp.Server, t tool) {
 	no := false
 	s.AddTool(&mcp.Tool{
@@ -255,8 +255,8 @@ func add(s *mcp.Server, t tool) {
 
 // call answers one call with a JSON object.
 func (t tool) call(raw json.RawMessage) (answer json.RawMessage, err error) {
-	// The readers of YAML and JSONPath are not ours and panic on some input
-	// that nobody thought of. Here that would end the bridge.
+	// The readers of YAML and JSONPath are not ours. Should they panic on some input,
+	// that must not end the bridge.
 	defer func() {
 		if p := recover(); p != nil {
 			answer, err = nil, fmt.Errorf("these arguments can't be read: %v", p)
@@ -287,8 +287,8 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// decode reads a JSON value with its numbers as they are written, and refuses
-// what is nested too deeply.
+// decode reads a JSON value, keeps its numbers as they are written, and refuses a value
+// that is nested too deeply.
 func decode(raw []byte) (any, error) {
 	if depth(raw) > maxDepth {
 		return nil, fmt.Errorf("nested more than %d levels deep", maxDepth)
@@ -305,8 +305,7 @@ func decode(raw []byte) (any, error) {
 	return v, inRange(v)
 }
 
-// inRange refuses numbers that the other side could not read: most readers of
-// JSON know no number beyond 1.8e308.
+// inRange refuses numbers beyond 1.8e308, which most readers of JSON cannot represent.
 func inRange(v any) error {
 	switch v := v.(type) {
 	case json.Number:
@@ -349,7 +348,7 @@ func depth(raw []byte) (deepest int) {
 	return deepest
 }
 
-// cut shortens text that an error quotes.
+// cut shortens a text for quoting in an error.
 func cut(s string) string {
 	if utf8.RuneCountInString(s) <= 60 {
 		return s

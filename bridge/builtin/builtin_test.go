@@ -164,7 +164,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// Answers are what the output schemas promise.
+// Answers meet the output schemas.
 func TestAnswersFitTheirSchemas(t *testing.T) {
 	sessions := servers(t)
 	schemas := map[string]*jsonschema.Resolved{}
@@ -219,7 +219,7 @@ func TestUnknownServer(t *testing.T) {
 	}
 }
 
-// Small arguments that stand for much are refused, before the work is done.
+// Small arguments that stand for a lot of data are refused before the work is done.
 func TestBombs(t *testing.T) {
 	sessions := servers(t)
 	row := func(server, tool string, arguments map[string]any, want string) {
@@ -257,7 +257,7 @@ func TestBombs(t *testing.T) {
 	row("time", "parse", map[string]any{"text": strings.Repeat("1", 100_000)}, "too long")
 }
 
-// YAML that is written is read as the same value.
+// What is written as YAML is read back as the same value.
 func FuzzYAML(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5,null,true,"x","true","1e3","0x1f","~","- a"," lead"]}`, `"line\nbreak"`, `12345678901234567890123`, `{"":{"<<":"x"}}`, `[[],{},""]`, `-0`} {
 		f.Add(seed)
@@ -311,7 +311,7 @@ func FuzzTime(f *testing.F) {
 				return
 			}
 		}
-		// Out of range is an error; all else can be read again.
+		// A time that is out of range is an error; any other can be read back.
 		v, err := stampOf(at)
 		if err != nil {
 			return

@@ -54,7 +54,7 @@ func (c clock) server() *mcp.Server {
 			{name: "to", kind: text, required: true, doc: zoneDoc},
 		},
 		output:   stampSchema,
-		volatile: true, // "09:00" is today's
+		volatile: true, // "09:00" means today
 		run: func(a args) (any, error) {
 			t, err := c.read(a, "time", "from")
 			if err != nil {
@@ -112,7 +112,7 @@ func (c clock) server() *mcp.Server {
 			if err != nil {
 				return nil, err
 			}
-			// Of milliseconds, for a time.Duration ends after 292 years.
+			// In milliseconds: a time.Duration reaches only 292 years.
 			ms := to.UnixMilli() - from.UnixMilli()
 			return map[string]any{"seconds": float64(ms) / 1e3, "days": float64(ms) / 864e5, "iso": isoDuration(ms)}, nil
 		},
@@ -165,8 +165,8 @@ func (c clock) server() *mcp.Server {
 	return s
 }
 
-// location is the zone of that name. The machine's own, "Local", is not
-// given: it would tell where the bridge runs.
+// location is the zone with that name. It refuses "Local", the machine's own, which
+// would tell where the bridge runs.
 func location(name string) (*time.Location, error) {
 	if m := offsetPattern.FindStringSubmatch(name); m != nil {
 		hours, _ := strconv.Atoi(m[2])
@@ -194,7 +194,7 @@ func location(name string) (*time.Location, error) {
 
 var offsetPattern = regexp.MustCompile(`^([+-])(\d{2}):?(\d{2})?$`)
 
-// stamp is a moment in a zone, as the tools answer.
+// stamp is a time in a zone, as the tools answer it.
 type stamp struct {
 	ISO      string `json:"iso"`
 	Unix     int64  `json:"unix"`
@@ -218,8 +218,8 @@ func stampOf(t time.Time) (any, error) {
 	}, nil
 }
 
-// read reads the time in argument name, in the zone of argument zone unless it
-// has an offset of its own, and gives it in that zone.
+// read reads the time in the argument name, in the zone that the argument zone names
+// unless it has an offset of its own, and returns it in that zone.
 func (c clock) read(a args, name, zone string) (time.Time, error) {
 	location, err := location(a.text(zone, "UTC"))
 	if err != nil {
@@ -265,7 +265,7 @@ var (
 	unixForm = regexp.MustCompile(`^-?\d{9,11}(\.\d+)?$`)
 )
 
-// readText reads a time in any of the forms above.
+// readText reads a time in any of the accepted forms.
 func (c clock) readText(s string, zone *time.Location, order string) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if len(s) > 100 {
@@ -280,7 +280,7 @@ func (c clock) readText(s string, zone *time.Location, order string) (time.Time,
 			continue
 		}
 		if name, offset := t.Zone(); strings.Contains(layout, "MST") && offset == 0 && !slices.Contains([]string{"UTC", "GMT", zone.String()}, name) {
-			// Go makes a zone with offset 0 of any abbreviation it does not know.
+			// Go takes an abbreviation that it does not know for a zone with offset 0.
 			return time.Time{}, fmt.Errorf("the zone %s in %q is ambiguous: write its offset, such as +02:00", name, s)
 		}
 		return t, nil
@@ -308,8 +308,8 @@ func (c clock) readText(s string, zone *time.Location, order string) (time.Time,
 	return time.Time{}, fmt.Errorf("%q is no time that can be read: write it as 2026-03-01T09:00:00+01:00", cut(s))
 }
 
-// A span is a duration in calendar units, which have no fixed length, and
-// seconds, which have.
+// A span is a duration: a part in calendar units, which have no fixed length, and a part
+// in seconds.
 type span struct {
 	years, months, days int
 	seconds             float64
@@ -324,7 +324,7 @@ func readDuration(s string) (span, error) {
 	bad := fmt.Errorf("%q is no duration: write it as P1DT12H, or as 1d 12h", cut(s))
 	text := strings.TrimSpace(s)
 	if m := isoPattern.FindStringSubmatch(strings.ToUpper(text)); m != nil && len(m[0]) > len(m[1])+1 && !strings.HasSuffix(m[0], "T") {
-		n := func(i int) int { v, _ := strconv.Atoi(m[i]); return v } // digits, or nothing for 0
+		n := func(i int) int { v, _ := strconv.Atoi(m[i]); return v } // m[i] has digits only, or is empty for 0
 		seconds, _ := strconv.ParseFloat(m[8], 64)
 		d := span{n(2), n(3), n(4)*7 + n(5), float64(n(6))*3600 + float64(n(7))*60 + seconds}
 		return d.signed(m[1]), nil
@@ -395,8 +395,8 @@ func (d span) addTo(t time.Time) (time.Time, error) {
 		return time.Time{}, errors.New("the duration is too long")
 	}
 	if d.years != 0 || d.months != 0 {
-		// January 31 and a month are the last of February, where AddDate
-		// would give a day in March.
+		// A month after January 31 is the last day of February; AddDate would return
+		// a day in March.
 		y, m, day := t.Date()
 		first := time.Date(y+d.years, m+time.Month(d.months), 1, 0, 0, 0, 0, time.UTC)
 		last := first.AddDate(0, 1, -1).Day()
@@ -437,7 +437,7 @@ func isoDuration(ms int64) string {
 	return s
 }
 
-// directives are the letters of strftime and their layouts in Go.
+// directives maps the letters of strftime to layouts of package time.
 var directives = map[byte]string{
 	'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'b': "Jan", 'B': "January",
 	'a': "Mon", 'A': "Monday", 'I': "03", 'p': "PM", 'j': "002", 'e': "_2", 'z': "-0700", 'Z': "MST",

@@ -221,7 +221,7 @@ func writeCSV(rawRows, rawColumns json.RawMessage, delimiter rune) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("reading rows: %w", err)
 	}
-	rows := v.([]any) // by check
+	rows := v.([]any) // check made sure of the type
 	var columns []string
 	if rawColumns != nil {
 		if err := json.Unmarshal(rawColumns, &columns); err != nil {
@@ -270,7 +270,7 @@ func writeCSV(rawRows, rawColumns json.RawMessage, delimiter rune) (string, erro
 		if err := w.Write(record); err != nil {
 			return "", fmt.Errorf("writing CSV: %w", err)
 		}
-		// A few columns that only one row has make every row longer.
+		// Columns that only one row has still make every row longer.
 		if w.Flush(); b.Len() > maxOutput {
 			return "", fmt.Errorf("the text would have more than %d bytes", maxOutput)
 		}

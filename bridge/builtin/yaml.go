@@ -15,12 +15,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A yamlReader makes plain values of YAML nodes. Every value that an alias
-// stands for is made again, and counted again, so that a few lines can't stand
-// for gigabytes.
+// A yamlReader turns YAML nodes into plain values. What an alias stands for is made,
+// and counted, once more for each use, so that a few lines can't stand for gigabytes.
 type yamlReader struct {
 	nodes, bytes int
-	within       []*yaml.Node // collections around the one at hand
+	within       []*yaml.Node // collections that enclose the present one
 }
 
 const (
@@ -128,7 +127,7 @@ func (r *yamlReader) mapping(n *yaml.Node) (any, error) {
 		if key.Kind != yaml.ScalarNode {
 			return nil, fmt.Errorf("line %d: the key is a collection, which has no form in JSON", key.Line)
 		}
-		// Aliases count as keys, too.
+		// A key may be an alias: it counts for each use, too.
 		if r.bytes += len(key.Value); r.bytes > maxOutput {
 			return nil, errors.New("the value is too large once its aliases are resolved")
 		}
@@ -141,7 +140,7 @@ func (r *yamlReader) mapping(n *yaml.Node) (any, error) {
 		}
 		out[key.Value] = v
 	}
-	// The mapping's own keys count, then those of the first source.
+	// The mapping's own keys win, then those of the first source.
 	for _, m := range merged {
 		for k, v := range m {
 			if _, ok := out[k]; !ok {
@@ -172,7 +171,7 @@ func scalar(n *yaml.Node) (any, error) {
 		if json.Valid([]byte(digits)) {
 			return json.Number(digits), nil
 		}
-		// Base 0 reads 0x, 0o and 0b; a leading zero alone is YAML 1.1's octal.
+		// Base 0 reads 0x, 0o and 0b, and a leading zero as octal, as in YAML 1.1.
 		i, ok := new(big.Int).SetString(digits, 0)
 		if !ok {
 			return nil, bad
@@ -219,9 +218,9 @@ func writeYAML(raw json.RawMessage, indent int) (string, error) {
 	return b.String(), nil
 }
 
-// yamlNode reads the next JSON value as a node, which keeps the order of keys
-// and the digits of numbers. It takes the node's indentation off left: a small
-// value that is nested deeply makes a large text.
+// yamlNode reads the next JSON value as a node, which keeps the order of keys and the
+// digits of numbers. It subtracts the node's indentation from left, the bytes that may
+// still be written, because a small value that is nested deeply makes a large text.
 func yamlNode(d *json.Decoder, level, indent int, left *int) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -241,7 +240,7 @@ func yamlNode(d *json.Decoder, level, indent int, left *int) (*yaml.Node, error)
 	case string:
 		n := scalar("!!str", v)
 		if v == "<<" {
-			n.Style = yaml.DoubleQuotedStyle // or it would be read as a merge
+			n.Style = yaml.DoubleQuotedStyle // unquoted, it would be read as a merge
 		}
 		return n, nil
 	case json.Number:

@@ -39,7 +39,7 @@
 //
 // Display renders an Args for people and for the log: secrets hidden, long
 // parts cut with counts, and characters that are invisible or that rearrange
-// text written out by number. See Display, Visible and Redact.
+// text written out by number. See Display, Escape and Redact.
 package canon
 
 import (

@@ -9,8 +9,8 @@ import (
 
 // Decode fills v from a file of our own, which is one JSON value: members that v
 // does not have are refused, and so is anything after the value. Unlike Parse it
-// takes a name twice, and nesting of any depth: who can write the file has no need
-// of either.
+// accepts names that occur twice and nesting of any depth: whoever can write the file
+// gains nothing by them.
 func Decode(raw []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

@@ -29,7 +29,7 @@ type DisplayOptions struct {
 // Shown is arguments as people may see them.
 type Shown struct {
 	// JSON is a valid JSON object in the order of the canonical text, without
-	// white space between tokens. It consists of characters that Visible
+	// white space between tokens. It consists of characters that Escape
 	// leaves alone. A line feed or a tab in an argument is \n or \t here, so a
 	// decoded string can have several lines, and nothing else unseen.
 	JSON json.RawMessage `json:"args"`
@@ -55,7 +55,7 @@ type Shown struct {
 //
 // Nothing in the arguments can pass for these texts: where they hold … or
 // [hidden themselves, that character is written out, as are the unseen ones,
-// in the form that Visible describes.
+// in the form that Escape describes.
 func Display(a Args, o DisplayOptions) Shown {
 	d := display{cursor: cursor{text: a.Bytes()}, hider: newHider(o)}
 	d.maxString = orDefault(o.MaxString, 2000)

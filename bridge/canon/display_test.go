@@ -194,17 +194,17 @@ func TestVisible(t *testing.T) {
 		{"<b>&amp;</b> **x** [x](y)", "<b>&amp;</b> **x** [x](y)"},
 	} {
 		if got := canon.Escape(test.in); got != test.want {
-			t.Errorf("Visible(%q)\n got %s\nwant %s", test.in, got, test.want)
+			t.Errorf("Escape(%q)\n got %s\nwant %s", test.in, got, test.want)
 		}
 	}
 	if got, want := canon.EscapeLines("a\r\n\tb\x1b\rc"), "a\n\tb\\u{1B}\\u{D}c"; got != want {
-		t.Errorf("VisibleLines: got %q, want %q", got, want)
+		t.Errorf("EscapeLines: got %q, want %q", got, want)
 	}
 }
 
 var writtenOut = regexp.MustCompile(`\\([ux])\{([0-9A-F]+)\}`)
 
-// original undoes Visible, as its documentation says that one can.
+// original undoes Escape, as its documentation says that one can.
 func original(shown string) string {
 	return writtenOut.ReplaceAllStringFunc(shown, func(s string) string {
 		m := writtenOut.FindStringSubmatch(s)
@@ -227,11 +227,11 @@ func visible(t interface{ Fatalf(string, ...any) }, s string) {
 	shown := canon.Escape(s)
 	for _, r := range shown {
 		if !seen(r) {
-			t.Fatalf("Visible(%q) shows %U", s, r)
+			t.Fatalf("Escape(%q) shows %U", s, r)
 		}
 	}
 	if got := original(shown); got != s {
-		t.Fatalf("Visible(%q) is %q, which stands for %q", s, shown, got)
+		t.Fatalf("Escape(%q) is %q, which stands for %q", s, shown, got)
 	}
 }
 

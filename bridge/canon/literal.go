@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Literal writes a text that is in the form of Visible or Display as a JSON
+// Literal writes a text that is in the form of Escape or Display as a JSON
 // string on one line. What that form writes as \u{1B} is \u001b here, so
 // decoding the string gives the original back, but for the parts that Display
 // hides or leaves out. A [hidden or … of the original is an escape, too: only
@@ -41,7 +41,7 @@ func Literal(shown string) string {
 	return string(append(b, '"'))
 }
 
-// writtenOut matches what Visible writes for a character.
+// writtenOut matches what Escape writes for a character.
 var writtenOut = regexp.MustCompile(`^\\u\{([0-9A-F]{1,6})\}`)
 
 // appendEscape appends how JSON writes a character by its number.
@@ -103,7 +103,7 @@ func Span(text string) string {
 	return fence + text + fence
 }
 
-// Label is a short text of others, in the form of Visible, for where a code
+// Label is a short text of others, in the form of Escape, for where a code
 // span would be odd, such as a field's title: as it is, if it consists of
 // words and punctuation that no reader of Markdown changes, and otherwise as a
 // code span of its literal.

@@ -32,6 +32,14 @@ func Cut(text string, n int) string {
 	return text
 }
 
+// Fit returns text in at most n characters: if there are more, the last one is "…".
+func Fit(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
 // CutBytes returns text with at most n bytes, ended at a character, and "…" behind
 // them if there were more.
 func CutBytes(text string, n int) string {

@@ -22,13 +22,13 @@ import (
 //
 // The form is unambiguous: a backslash that stands before u{ or x{ in s is
 // itself written \u{5C}, so the original can always be told from the result.
-// For the same reason Visible of a result is not that result.
+// For the same reason Escape of a result is not that result.
 //
 // Letters of right-to-left scripts are letters and stay; a page should isolate
 // what it shows (the bdi element).
 func Escape(s string) string { return visible(s, false) }
 
-// EscapeLines is Visible for text of several lines, such as a script: line
+// EscapeLines is Escape for text of several lines, such as a script: line
 // feeds and tabs stay as they are, and a line feed may follow a carriage
 // return, which is then dropped.
 func EscapeLines(s string) string {

@@ -92,7 +92,7 @@ func (c *Catalog) Save(dir string) error {
 	return nil
 }
 
-// encode writes JSON without HTML escapes, which keeps schemas as they are but
+// encode writes JSON without HTML escapes, which keeps schemas as they are except
 // for white space.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -132,8 +132,8 @@ func replace(dir string, content []byte) error {
 
 // Load reads what Save wrote; all servers are Stale. A file that is not there
 // is an error for which errors.Is(err, fs.ErrNotExist) holds. A file that is
-// damaged, of another version or of anyone else's making gives an error and
-// nothing of its content: the caller goes on without.
+// damaged, of another version or not ours gives an error and none of its content:
+// the caller goes on without it.
 func Load(dir string) ([]Server, error) {
 	servers, err := load(filepath.Join(dir, cacheFile))
 	if err != nil {
@@ -149,7 +149,7 @@ func load(path string) ([]Server, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -175,7 +175,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		return nil, fmt.Errorf("version %d, want %d", file.Version, cacheVersion)
 	}
 	if digestOf(file.Servers) != file.Digest {
-		return nil, errors.New("the content does not have its digest")
+		return nil, errors.New("the content does not match its digest")
 	}
 	var kept []cachedServer
 	if err := canon.Decode(file.Servers, &kept); err != nil {

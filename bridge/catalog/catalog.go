@@ -4,132 +4,18 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 
 	"codemode-bridge/bridge/tsdecl"
-	"codemode-bridge/profiles"
 )
-
-// A Definition is one tool as an upstream lists it, unchanged: texts may hold
-// anything at all. What this package writes for a model is cleaned.
-type Definition struct {
-	Name        string
-	Title       string
-	Description string
-	Input       json.RawMessage // JSON Schema of the arguments
-	Output      json.RawMessage // JSON Schema of structuredContent; nil if undeclared
-	Annotations profiles.Annotations
-}
-
-// A Server is one upstream and all of its tools.
-type Server struct {
-	// Name is the configured name. The empty name is the bridge's own: Build
-	// ignores a server without a name.
-	Name  string
-	Tools []Definition
-	// Stale marks a list that comes from the cache of the last run and that
-	// the server has not confirmed yet.
-	Stale bool
-	// Unread has, by raw name, the tools whose definition nobody has accepted
-	// yet, with the reason in our words. A model is told the reason in place of
-	// the server's texts: the description, and whatever text the schemas hold
-	// besides names and types. The types are the definition's own.
-	Unread map[string]string
-}
-
-// A Script is a saved script, which scripts call as codemode.run(name, input).
-type Script struct {
-	Name        string // letters, digits, "_" and "-"
-	Description string
-	Input       json.RawMessage // JSON Schema of an object; nil if it takes none
-	Output      json.RawMessage // JSON Schema of what it returns; nil if undeclared
-	Source      string
-	Digest      string // of the file
-	// Problem is why it can't be run, with the line; "" if it can.
-	Problem string
-}
-
-// A Tool is one tool of a Catalog, or a saved script. It must not be modified.
-type Tool struct {
-	Definition
-	// Server is the configured name of the server, "" for a discovery function
-	// and for a saved script.
-	Server string
-	// Script is the tool's name in scripts: a legal identifier of at most
-	// MaxName bytes that no other tool of the catalogue has. Of a saved script
-	// it is what follows "codemode." in a call: run("name").
-	Script string
-	// Digest is that of the definition, and of a saved script that of its file.
-	Digest string
-	// Stale is that of the Server.
-	Stale bool
-	// Unread says why a model must not read what the server says of the tool;
-	// empty where it may. See Server.Unread.
-	Unread string
-	// Saved is the saved script, nil for a tool.
-	Saved *Script
-	// Method reports that it is no tool of the server but what [Method] finds.
-	Method bool
-
-	path        string
-	declaration string // of a Method
-}
-
-// Path is the configured server's name, "__" and the tool's raw name: what
-// policy matches, and the other name that scripts may use,
-// codemode["server__tool"]. The path of a discovery function is its name.
-func (t *Tool) Path() string { return t.path }
-
-// Characters of a description in a list of tools.
-const maxSummary = 160
-
-// Summary is the beginning of the tool's description, or else its title,
-// cleaned and on one line.
-func (t *Tool) Summary() string {
-	if t.Unread != "" {
-		return "[" + t.Unread + "]"
-	}
-	if s := tsdecl.Plain(t.Description, maxSummary); s != "" {
-		return s
-	}
-	return tsdecl.Plain(t.Title, maxSummary)
-}
-
-// Declaration is the tool's short TypeScript declaration, on one line, by what
-// is declared alone: the same for the same definition.
-func (t *Tool) Declaration() string { return t.declare(tsdecl.Options{}) }
-
-// declare writes a declaration: that of the tool, or of the saved script.
-func (t *Tool) declare(o tsdecl.Options) string {
-	if t.Method {
-		return t.declaration
-	}
-	if o.Doc {
-		if o.Description = t.Description; o.Description == "" {
-			o.Description = t.Title
-		}
-		if t.Unread != "" {
-			o.Description = "[" + t.Unread + "]"
-		}
-		if t.Stale {
-			o.Description = "[From the last run: the server has not listed this tool again yet.]\n" + o.Description
-		}
-	}
-	if t.Saved != nil {
-		return tsdecl.Saved(t.Saved.Name, t.Input, t.Output, o)
-	}
-	o.Bare = t.Unread != ""
-	return tsdecl.Func(t.Script, t.Input, t.Output, o)
-}
 
 // An Observation is what the past answers of a tool without an output schema
 // were like. It holds types, and is for a model to read.
 type Observation struct {
 	Answer string // the TypeScript type of the answer; "" for string
-	Remark string // what there is to say of it besides; "" for nothing
+	Remark string // what else there is to say about it; "" for nothing
 }
 
 // Sources are what a catalogue is made of.
@@ -149,7 +35,7 @@ type Catalog struct {
 	revision string
 	tools    []*Tool          // by server and raw name, so the discovery functions come first
 	own      int              // how many of tools are discovery functions
-	listed   []*Tool          // what is found: tools without the first own, then saved scripts by name
+	listed   []*Tool          // what lists and searches show: tools[own:], then saved scripts by name
 	byName   map[string]*Tool // by Script, and by Path where one tool has it; no saved scripts
 	saved    map[string]*Tool // by name
 	observed func(t *Tool, limit int) Observation
@@ -162,8 +48,8 @@ func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build()
 
 // Build makes the catalogue. The order of servers, tools and scripts makes no
 // difference. Of two tools with the same server and raw name, which nothing
-// could tell apart in a call, one is kept, the same one each time; so with two
-// scripts of one name.
+// could tell apart in a call, one is kept, the same one each time; likewise of two
+// scripts with the same name.
 func (from Sources) Build() *Catalog {
 	c := &Catalog{observed: from.Observed, saved: make(map[string]*Tool, len(from.Scripts))}
 	for _, d := range discovery {
@@ -216,7 +102,7 @@ func (from Sources) Build() *Catalog {
 	return c
 }
 
-// saveScripts takes up the saved scripts and returns them by name.
+// saveScripts adds the saved scripts and returns them sorted by name.
 func (c *Catalog) saveScripts(scripts []Script) []*Tool {
 	var list []*Tool
 	for _, s := range scripts {
@@ -238,8 +124,9 @@ func (c *Catalog) saveScripts(scripts []Script) []*Tool {
 	return list
 }
 
-// Revision changes whenever a tool or saved script comes, goes, is defined
-// differently, or may be read where it might not. Whether a list is Stale makes no difference.
+// Revision changes whenever a tool or saved script comes, goes or is defined
+// differently, and when what is said of it as Unread or as broken changes. Whether
+// a list is Stale makes no difference.
 func (c *Catalog) Revision() string { return c.revision }
 
 // Tools are all tools, the discovery functions first, then by server and raw
@@ -252,8 +139,8 @@ func (c *Catalog) Saved(name string) (*Tool, bool) {
 	return t, ok
 }
 
-// show writes a declaration for a discovery function: with what was observed,
-// where nothing is declared.
+// show writes a declaration for a discovery function, with what was observed if no
+// output is declared.
 func (c *Catalog) show(t *Tool, o tsdecl.Options) string {
 	if c.observed != nil && len(t.Output) == 0 && t.Server != "" {
 		limit := shortRemark

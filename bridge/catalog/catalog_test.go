@@ -184,7 +184,7 @@ func TestNamesUnderAttack(t *testing.T) {
 	}
 }
 
-// hard draws names that like to collide.
+// hard draws names that are likely to collide.
 func hard() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`[ab_]{0,5}`),

@@ -53,8 +53,8 @@ func appendSchema(buf []byte, raw json.RawMessage) []byte {
 	return s.value(append(buf, '='))
 }
 
-// A scanner walks over valid JSON in one pass, however deep it is nested: a server
-// that means harm chooses the depth.
+// A scanner walks over valid JSON in one pass, however deep it is nested: the depth
+// may be chosen by a malicious server.
 type scanner struct {
 	text []byte
 	at   int

@@ -81,8 +81,8 @@ func (e *ArgumentError) Error() string { return e.Function + ": " + e.Message }
 // Discover answers a discovery function from the view; the shapes of answers
 // stand in the package comment. The caller has decided that the function may be
 // called. Arguments are read strictly: an unknown name, a wrong type or a
-// missing argument is an *ArgumentError, and so is a cursor that is out of date
-// and a server that isn't there. An unknown tool is an *UnknownError.
+// missing argument is an *ArgumentError, and so is an outdated cursor or an unknown
+// server. An unknown tool is an *UnknownError.
 func Discover(v *View, function string, args json.RawMessage) (json.RawMessage, error) {
 	var answer any
 	switch function {
@@ -210,8 +210,8 @@ func (a *arguments) count(name string, limit int) int {
 	return int(f)
 }
 
-// server replaces a server's name by the way it is configured: letter case, "-"
-// and "_" may differ. Unknown ones are an error that names the others.
+// server replaces a server's name by the configured one, from which it may differ
+// in letter case, "-" and "_". The error for an unknown name lists the others.
 func (a *arguments) server(v *View, name *string) {
 	if *name == "" || a.err != nil {
 		return

@@ -70,8 +70,8 @@ func TestDiscoverErrors(t *testing.T) {
 	}
 }
 
-// Whatever is asked, the answer is JSON or one of the two errors, and nothing
-// invisible of an upstream is in it.
+// Whatever is asked, the answer is JSON or one of the two errors, without any
+// invisible characters of an upstream.
 func TestDiscoverAnything(t *testing.T) {
 	v := Build(append(sample(t), hostile)).View(nil)
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,9 +9,9 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// What scripts may ask of a server beside its tools, by the name that MCP has
+// What scripts may ask of a server besides its tools, by the name that MCP has
 // for it. Policy judges each like a tool of that name: github__resources/read.
-// The lists may be asked of no server in particular, and are then tools of the
+// The lists may be asked of all servers together, and are then tools of the
 // reserved server "".
 const (
 	ListResources = "resources/list"
@@ -52,7 +52,7 @@ func init() {
 		"One prompt of a server", `"required":["name"],"properties":{"name":{"type":"string","minLength":1,"maxLength":256},"arguments":{"type":"object","additionalProperties":{"type":"string"}}}`, false)
 }
 
-// Methods are what scripts may ask of a server beside its tools, by name.
+// Methods are what scripts may ask of a server besides its tools, by name.
 func Methods(server string) []*Tool {
 	var all []*Tool
 	for _, name := range slices.Sorted(maps.Keys(methods)) {
@@ -62,9 +62,9 @@ func Methods(server string) []*Tool {
 	return all
 }
 
-// Method finds what path asks of a server beside its tools: "github__prompts/get",
+// Method finds what path asks of a server besides its tools: "github__prompts/get",
 // or "prompts/list" for that list of all servers. A server's tool of such a name,
-// should there be one, goes by its script name alone.
+// should there be one, has its script name alone.
 func Method(path string) (*Tool, bool) {
 	server, name, ok := "", path, false
 	m, known := methods[name]

@@ -217,9 +217,9 @@ type hit struct {
 	words uint32 // the words of the query that it has, as bits
 }
 
-// search finds the tools that fit among those that let lets through: the best
-// limit of them, best first, how many they are in all, and the words that no
-// tool has.
+// search finds the tools that fit among those that let lets through. It returns
+// the best limit of them, best first, how many there are in all, and the words that
+// no tool has.
 func (x *index) search(query []queryWord, limit int, let func(tool int32) bool) (hits []hit, total int, unmatched []string) {
 	scores := make([]float64, len(x.tools))
 	best := make([]float64, len(x.tools)) // of the word at hand

@@ -33,8 +33,16 @@ func TestUnreadToolsSayNothing(t *testing.T) {
 	if strings.Contains(string(all), "canary") {
 		t.Errorf("a model reads %s", all)
 	}
-	if !strings.Contains(long, "[nobody has read it]") || !strings.Contains(long, "url?: string") || len(found.Tools) == 0 || found.Tools[0].Summary != "[nobody has read it]" {
-		t.Errorf("a model reads %s", all)
+	for _, want := range []string{"[nobody has read it]", "url?: string"} {
+		if !strings.Contains(long, want) {
+			t.Errorf("a model reads %s, without %q", long, want)
+		}
+	}
+	if len(found.Tools) == 0 {
+		t.Fatal("it is not found by its name")
+	}
+	if got := found.Tools[0].Summary; got != "[nobody has read it]" {
+		t.Errorf("a model reads the summary %q", got)
 	}
 	if hits := c.View(nil).Search(SearchQuery{Query: "canary"}); len(hits.Tools) != 0 {
 		t.Errorf("it is found by what it says of itself: %+v", hits)

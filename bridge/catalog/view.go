@@ -104,8 +104,8 @@ type Item struct {
 	Stale       bool     `json:"stale,omitempty"`     // not yet listed by its server since the bridge started
 }
 
-// entry is what is said of t: with its declaration, if that is asked for and it
-// can be called at all.
+// entry describes t, with its declaration if that is asked for and t can be called
+// at all.
 func (c *Catalog) entry(t *Tool, declare bool) Item {
 	e := Item{Name: t.Script, Summary: t.Summary(), Stale: t.Stale}
 	if declare && !t.broken() {
@@ -113,9 +113,6 @@ func (c *Catalog) entry(t *Tool, declare bool) Item {
 	}
 	return e
 }
-
-// broken reports whether t is a saved script that can't be run.
-func (t *Tool) broken() bool { return t.Saved != nil && t.Saved.Problem != "" }
 
 // A SearchQuery is what View.Search looks for.
 type SearchQuery struct {
@@ -286,7 +283,8 @@ func (v *View) Declare(name string) (string, error) {
 	return v.catalog.show(t, tsdecl.Options{Doc: true}), nil
 }
 
-// find is Lookup for what is visible, and Saved: as "name" and as run("name").
+// find is Lookup among what is visible. It also finds saved scripts, as "name" and
+// as run("name").
 func (v *View) find(name string) (*Tool, error) {
 	t, ok := v.catalog.Lookup(name)
 	if ok {

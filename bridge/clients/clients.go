@@ -68,7 +68,7 @@ type Client struct {
 // are asked for servers.
 func All() []Client { return slices.Clone(known) }
 
-// Find returns the client of a name.
+// Find returns the client with that name.
 func Find(name string) (Client, bool) {
 	i := slices.IndexFunc(known, func(c Client) bool { return c.Name == name })
 	if i < 0 {
@@ -165,7 +165,7 @@ var known = []Client{
 	},
 }
 
-// variable is an absolute path that the environment names, or the other.
+// variable returns the absolute path that a variable of the environment has, or other.
 func (s System) variable(name, other string) string {
 	if s.Env != nil {
 		if v, ok := s.Env(name); ok && filepath.IsAbs(v) {
@@ -257,8 +257,8 @@ func Places(s System) []Place {
 	return all
 }
 
-// At returns the place of the servers in a file that somebody names: its form
-// is told from its name and from what it holds.
+// At returns the place of the servers in a file that somebody names: its name and
+// its content tell which form it has.
 func At(s System, file string, text []byte) (Place, error) {
 	for _, p := range Places(s) {
 		if p.File == file && p.Scope != Local {
@@ -311,7 +311,7 @@ func (p Place) keys(text []byte) []string {
 	return p.Client.keys
 }
 
-// second reports whether a file of OpenCode is of its version 2, which has its
+// second reports whether a file of OpenCode is one of version 2, which has the
 // servers one level deeper.
 func (p Place) second(text []byte) bool {
 	tree, err := p.Client.format.decode(text)
@@ -324,7 +324,7 @@ func (p Place) second(text []byte) bool {
 	return ok && !typed
 }
 
-// lookUp goes down from a value along keys.
+// lookUp follows keys down from a value.
 func lookUp(v any, keys []string) (any, bool) {
 	for _, key := range keys {
 		m, ok := v.(map[string]any)

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected parts of testdata anew")
 
-// ann is whom all of testdata belongs to.
+// ann is the user whom all of testdata belongs to.
 var ann = System{OS: "linux", Folder: "/home/ann/shop", Env: func(name string) (string, bool) { return "/home/ann", name == "HOME" }}
 
 var bridge = []string{"/opt/bin/codemode-bridge", "run", "--config", "/home/ann/.config/codemode-bridge/config.json"}
@@ -137,7 +137,7 @@ func describe(servers []Server) string {
 	return out.String()
 }
 
-// compare holds a part of the archive to what came out, or writes it.
+// compare compares a part of the archive with what came out, or writes it.
 func (s sample) compare(t *testing.T, part, got string) {
 	t.Helper()
 	i := slices.IndexFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == part })

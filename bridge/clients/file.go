@@ -23,7 +23,7 @@ const maxFile = 64 << 20
 type File struct {
 	Text    []byte
 	Existed bool
-	path    string // what a link points to: the link stays one
+	path    string // with links resolved, so that a link stays a link
 	mode    fs.FileMode
 }
 
@@ -100,7 +100,7 @@ func (f *File) Write(text []byte) (err error) {
 	return nil
 }
 
-// Private lets nobody but this user read the file, once it is written.
+// Private makes Write leave a file that only this user can read.
 func (f *File) Private() { f.mode = 0o600 }
 
 // Remove removes the file, if it is still as it was read.

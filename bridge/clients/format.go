@@ -44,8 +44,9 @@ type field struct {
 // every level, and no client's file comes near.
 const maxDepth = 200
 
-// edited checks an edit by what the texts mean: beside the members of the
-// names below keys, both must be the same, and exactly those of want be there.
+// edited checks an edit by what the texts mean: they must be the same except for the
+// members names of the object below keys, of which exactly those in want must be there
+// afterwards.
 func edited(f format, before, after []byte, keys []string, names, want []string) error {
 	old, err := f.decode(before)
 	if err != nil {
@@ -72,8 +73,8 @@ func edited(f format, before, after []byte, keys []string, names, want []string)
 	return nil
 }
 
-// members are those of the object below keys, which is made where it is
-// missing; nil if something else is there.
+// members returns the object below keys, which is made where it is missing; nil if
+// something else is there.
 func members(tree map[string]any, keys []string) map[string]any {
 	at := tree
 	for _, key := range keys {
@@ -107,8 +108,7 @@ func newline(text []byte) string {
 	return "\n"
 }
 
-// indentOf is the white space that a line begins with, of the line that the
-// offset is in.
+// indentOf returns the white space that begins the line that the offset is in.
 func indentOf(text []byte, offset int) string {
 	line := text[bytes.LastIndexByte(text[:offset], '\n')+1:]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
@@ -131,7 +131,7 @@ func splice(text []byte, cuts ...cut) []byte {
 	return append(out, text[at:]...)
 }
 
-// cutBOM splits a byte order mark from a text, which keeps it through an edit.
+// cutBOM splits the byte order mark off a text, so that an edit can put it back.
 func cutBOM(text []byte) (bom, body []byte) {
 	mark := []byte("\xef\xbb\xbf")
 	if body, ok := bytes.CutPrefix(text, mark); ok {

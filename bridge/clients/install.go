@@ -23,7 +23,7 @@ type Record struct {
 	// Existed is false if the file was made for it.
 	Existed bool `json:"existed"`
 	// Before and After are the SHA-256 of the file's text; Before is empty if
-	// that text cannot be had back as a whole.
+	// that text cannot be restored as a whole.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after"`
 	// Backup is the file that holds the text before.
@@ -46,7 +46,7 @@ func SHA(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// entry is the bridge's own, in the form of the client.
+// entry returns the bridge's own entry in the form of the client.
 func (p Place) entry(name string, command []string, second bool) member {
 	var fs []field
 	program, args := command[0], command[1:]
@@ -98,9 +98,9 @@ func (p Place) Installed(text []byte, name string, command []string) (there, sam
 }
 
 // Install returns the text with an entry that runs a command, in place of one
-// of the same name, and without the entries of out. What it takes to undo that
-// is in the record, but for the backup, which is the caller's. A record of an
-// earlier Install into the same file that was not undone is taken into account.
+// of the same name, and without the entries of out. The record has what it takes to
+// undo that, except for the backup, which the caller makes. A record of an earlier
+// Install into the same file that was not undone is taken into account.
 func (p Place) Install(text []byte, existed bool, name string, command, out []string, earlier *Record) ([]byte, *Record, error) {
 	bom, body := cutBOM(text)
 	keys := p.keys(body)
@@ -163,10 +163,10 @@ func (p Place) byHand(err error, name string, command []string) error {
 	return fmt.Errorf("%w; add it yourself:\n%s", err, strings.TrimSuffix(p.Snippet(name, command), "\n"))
 }
 
-// Uninstall returns the text without the entry that the record tells of, and
-// with those that were moved. Where nothing else was edited since and backup is
-// the text before, that is the result; a nil result means that the file is to
-// be removed. Entries that are there again already stay.
+// Uninstall returns the text without the record's entry, and with the entries that
+// were moved put back. If nothing else was edited since and backup is the text from
+// before, that is the result; a nil result means that the file is to be removed.
+// Moved entries that are there again already stay as they are.
 func (p Place) Uninstall(text, backup []byte, r *Record) ([]byte, error) {
 	if r.After == SHA(text) && r.Before != "" {
 		if !r.Existed {
@@ -184,7 +184,7 @@ func (p Place) Uninstall(text, backup []byte, r *Record) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", p.File, err)
 	}
 	next, touched, want := body, []string{r.Name}, []string{}
-	// Back go the others first, so that their object stays where it is.
+	// The others are put back first, so that their object stays where it is.
 	for _, m := range r.Moved {
 		if m.Name == r.Name || slices.Contains(names, m.Name) {
 			continue
@@ -213,7 +213,7 @@ func (p Place) Uninstall(text, backup []byte, r *Record) ([]byte, error) {
 	return slices.Concat(bom, p.tidy(next, keys, r.Made)), nil
 }
 
-// tidy takes away objects that were made for the entry and are empty now.
+// tidy removes objects that were made for the entry and are empty now.
 func (p Place) tidy(text []byte, keys, made []string) []byte {
 	for depth := len(keys); len(made) > 0 && depth >= len(made); depth-- {
 		tree, err := p.Client.format.decode(text)
@@ -236,7 +236,7 @@ func (p Place) tidy(text []byte, keys, made []string) []byte {
 // Records are the records of installs, one file each in a folder of their own.
 type Records struct{ Folder string }
 
-// file is that of a place.
+// file names the file of a place's record.
 func (r Records) file(p Place) string {
 	key := SHA([]byte(p.File + "\x00" + p.project()))[:12]
 	return filepath.Join(r.Folder, fmt.Sprintf("%s-%s-%s.json", p.Client.Name, p.Scope, key))

@@ -89,8 +89,8 @@ func (jsonFormat) decode(text []byte) (map[string]any, error) {
 	return all, nil
 }
 
-// object goes down to the object below keys; depth is how many of them are
-// there.
+// object returns the object below keys or, if some are missing, the last one on the
+// way to it; depth is how many of the keys are there.
 func object(tree *hujson.Value, keys []string) (at *hujson.Value, o *hujson.Object, depth int, err error) {
 	at = tree
 	for ; depth < len(keys); depth++ {
@@ -141,7 +141,7 @@ func (jsonFormat) names(text []byte, keys []string) ([]string, error) {
 	return all, nil
 }
 
-// A layout is how the members of an object are set.
+// A layout is how the members of an object are laid out.
 type layout struct {
 	flat              bool // all on one line
 	indent, unit, eol string
@@ -154,7 +154,7 @@ func (l layout) deeper() layout {
 	return l
 }
 
-// wrap is the text of an object with inner, which is set for l.deeper().
+// wrap returns the text of an object with inner, which is laid out by l.deeper().
 func (l layout) wrap(inner string) string {
 	if l.flat {
 		return "{" + inner + "}"
@@ -193,7 +193,7 @@ func (l layout) member(m member) string {
 	return quote(m.name) + colon + l.wrap(strings.Join(all, between))
 }
 
-// nested is a member in objects of their own, one for each key.
+// nested returns the text of a member within new objects, one for each key.
 func (l layout) nested(keys []string, m member) string {
 	if len(keys) == 0 {
 		return l.member(m)
@@ -201,7 +201,7 @@ func (l layout) nested(keys []string, m member) string {
 	return quote(keys[0]) + ":" + l.space + l.wrap(l.deeper().nested(keys[1:], m))
 }
 
-// layoutOf is how the object at v is set, or would be if it had members.
+// layoutOf returns how the object at v is laid out, or would be if it had members.
 func layoutOf(text []byte, v *hujson.Value, o *hujson.Object) layout {
 	l := layout{unit: "  ", eol: newline(text), space: " "}
 	for line := range strings.Lines(string(text)) {
@@ -268,8 +268,8 @@ func (jsonFormat) insert(text []byte, keys []string, m member) ([]byte, error) {
 	return splice(text, cut{kept, closing, l.eol + l.indent + added + l.eol + outer}), nil
 }
 
-// onLine is how much of what stands behind a value is on the value's own line,
-// comments included, and whether there is more below it.
+// onLine returns how much of extra, which follows a value, is on the value's own
+// line, comments included, and whether there is more below it.
 func onLine(extra []byte) (end int, more bool) {
 	at := 0
 	for at < len(extra) {

@@ -140,11 +140,11 @@ func inputsOf(tree map[string]any) map[string]string {
 	return inputs
 }
 
-// fields reads the keys of an entry and knows which nobody has read.
+// fields reads the keys of an entry and notes which were read.
 type fields struct {
 	m     map[string]any
 	read  map[string]bool
-	wrong string // the first that has another type than it must
+	wrong string // says which key is the first with a wrong type
 }
 
 func (f *fields) take(key string) any {
@@ -202,7 +202,7 @@ func (f *fields) table(key string) map[string]string {
 	return all
 }
 
-// flag is what a key says, or the other if it is not there.
+// flag reads a key that is true or false; other if it is neither.
 func (f *fields) flag(key string, other bool) bool {
 	v := f.take(key)
 	b, ok := v.(bool)
@@ -212,7 +212,7 @@ func (f *fields) flag(key string, other bool) bool {
 	return b
 }
 
-// period is a number of units.
+// period reads a number of units; 0 if it is none, or more than a day.
 func (f *fields) period(key string, unit time.Duration) time.Duration {
 	s, ok := scalar(f.take(key))
 	n, err := strconv.ParseFloat(s, 64)
@@ -235,8 +235,8 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
-// quiet are keys that say nothing a bridge would need, or for which it has its
-// own way.
+// quiet are keys that are dropped without a note: the bridge does not need them, or
+// has another way to say the same.
 var quiet = []string{
 	"type", "transport", "source", "name", "display_name", "description", "bundled", "gallery", "version", "id", "timeout", "enabled", "disabled", "dev",
 	"env", "envs", "environment", "headers", "args", "cwd", "command", "required", "icon", "tags", "lastModified",
@@ -352,7 +352,7 @@ func namesOf(v any) []string {
 	return all
 }
 
-// kindOf is how a server is reached, by what the entry says and has.
+// kindOf tells how a server is reached, by what the entry says and has.
 func kindOf(said string, s Server) (kind Kind, problem string) {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(said)) {
 	case "":
@@ -387,8 +387,8 @@ func isBridge(command string) bool {
 var secretFlag = regexp.MustCompile(`(?i)^-.*(key|token|secret|passw(or)?d|auth|credentials?|pat|header)$|^-H$`)
 
 // secretsOf are the texts of a server that are not to be shown: all values of
-// its environment and headers, arguments that follow a telling flag, and what
-// an address has beside host and path.
+// its environment and headers, arguments that follow a telling flag, and the
+// password and query of an address.
 func secretsOf(s Server) []string {
 	all := slices.Concat(slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
 	for i, arg := range s.Args {

@@ -77,7 +77,7 @@ func statements(text []byte) ([]statement, error) {
 	return all, nil
 }
 
-// lineEnd is where the line ends that an offset is in, its line break included.
+// lineEnd returns the end of the line that an offset is in, after its line break.
 func lineEnd(text []byte, at int) int {
 	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
 		return at + n + 1
@@ -85,7 +85,7 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// deeper reports whether a value is nested deeper than some levels.
+// deeper reports whether a value is nested deeper than levels.
 func deeper(value *unstable.Node, levels int) bool {
 	if value.Kind == unstable.KeyValue {
 		value = value.Value() // of a table on one line
@@ -223,7 +223,7 @@ func (tomlFormat) remove(text []byte, keys []string, name string) ([]byte, strin
 	if cuts == nil {
 		return nil, "", fmt.Errorf("it has no entry %q with lines of its own", name)
 	}
-	if !headers { // lines that mean what they do only in their table
+	if !headers { // lines that would mean something else outside their table
 		tree, err := tomlFormat{}.decode(text)
 		if err != nil {
 			return nil, "", err
@@ -237,7 +237,7 @@ func (tomlFormat) remove(text []byte, keys []string, name string) ([]byte, strin
 			return nil, "", fmt.Errorf("keeping the entry %q: %w", name, err)
 		}
 		taken.Reset()
-		// The tables above it may be there already, and no table may be twice.
+		// The tables above it may be there already, and none may be there twice.
 		for line := range strings.Lines(string(whole)) {
 			if _, err := statements([]byte(line)); err == nil && strings.TrimSpace(line) == "["+strings.Join(keys, ".")+"]" {
 				continue
@@ -248,8 +248,7 @@ func (tomlFormat) remove(text []byte, keys []string, name string) ([]byte, strin
 	return splice(text, cuts...), taken.String(), nil
 }
 
-// above is where the comments begin that stand right above an offset, not
-// before another.
+// above returns where the comments right above an offset begin, but not before floor.
 func above(text []byte, floor, at int) int {
 	for {
 		line := lineBefore(text, floor, at)
@@ -260,8 +259,8 @@ func above(text []byte, floor, at int) int {
 	}
 }
 
-// lineBefore is where the line begins that ends at an offset; the offset
-// itself if that line begins before floor.
+// lineBefore returns the beginning of the line that ends at an offset, but not before
+// floor.
 func lineBefore(text []byte, floor, at int) int {
 	if at <= floor || at == 0 {
 		return at

@@ -23,8 +23,8 @@ func meaning(t testing.TB, f format, text []byte) map[string]any {
 	return tree
 }
 
-// TestUndo takes out of every sample nothing, each entry, and all, and undoes
-// it: as a whole, and entry by entry, as after an edit.
+// TestUndo takes nothing, each entry, and all entries out of every sample, and
+// undoes that: as a whole, and entry by entry, as after an edit.
 func TestUndo(t *testing.T) {
 	for _, s := range samples(t) {
 		servers, err := s.place.Servers(s.text)
@@ -256,7 +256,7 @@ func TestRefusedEdits(t *testing.T) {
 	}
 }
 
-// TestHostileNames: names that mean something to a format are names.
+// TestHostileNames: names that mean something to a format are only names.
 func TestHostileNames(t *testing.T) {
 	names := []string{"a.b", `q"uote`, "it's", "tab\t", "new\nline", "\x01\x1b[31m", "snow ☃", "true", "- x", "a: b", "#c", "{}", "__proto__", "del\x7f", ""}
 	for _, c := range All() {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A translator writes the variables of a client's texts as the bridge does,
-// and notes which there are.
+// A translator rewrites the variables in a client's texts as the bridge has them, and
+// notes which there are.
 type translator struct {
 	place  Place
 	inputs map[string]string
 	used   []Variable
-	// problem is the first reference that nothing but the client can fill in.
+	// problem says what only the client can fill in; the first such thing.
 	problem string
 }
 
@@ -39,7 +39,7 @@ func (t *translator) server(s *Server) {
 		}
 	}
 	s.Cwd, s.URL = t.text(s.Cwd), t.text(s.URL)
-	// A path starts from the project in a project's file.
+	// In the file of a project, a relative path starts from the project's folder.
 	if s.Cwd != "" && !strings.HasPrefix(s.Cwd, "$") && !filepath.IsAbs(s.Cwd) && !strings.HasPrefix(s.Cwd, "~") {
 		if folder := t.place.project(); folder != "" {
 			s.Cwd = filepath.Join(t.literal(folder, ""), s.Cwd)
@@ -53,7 +53,8 @@ func (t *translator) server(s *Server) {
 	}
 }
 
-// project is the folder of a file that is of one project.
+// project returns the folder of the project that the file is for; empty if it is for
+// none.
 func (p Place) project() string {
 	if p.Scope == User || p.Scope == "" {
 		return ""
@@ -64,7 +65,7 @@ func (p Place) project() string {
 // text translates one text.
 func (t *translator) text(text string) string {
 	var out strings.Builder
-	plain := 0 // where the text begins that means itself
+	plain := 0 // where the text that means itself begins
 	flush := func(at int, next string) {
 		out.WriteString(t.literal(text[plain:at], next))
 	}
@@ -83,7 +84,8 @@ func (t *translator) text(text string) string {
 	return out.String()
 }
 
-// literal is a text that means itself: a "$" that would not is doubled.
+// literal writes a text that means itself, with next behind it: a "$" that would not
+// mean itself is doubled.
 func (t *translator) literal(text, next string) string {
 	var out strings.Builder
 	whole := text + next
@@ -96,8 +98,8 @@ func (t *translator) literal(text, next string) string {
 	return out.String()
 }
 
-// reference reads what a text begins with, if that stands for something else:
-// how long it is, and what to write.
+// reference reads the variable that a text begins with: how long it is, 0 if there is
+// none, and what to write for it.
 func (t *translator) reference(text string) (n int, value string) {
 	switch {
 	case strings.HasPrefix(text, "${"):
@@ -159,7 +161,7 @@ func (t *translator) inner(inner string) (string, bool) {
 	return t.variable(inner, ""), true
 }
 
-// variable notes a variable and writes it.
+// variable notes a variable and writes a reference to it.
 func (t *translator) variable(name, why string) string {
 	if !slices.ContainsFunc(t.used, func(v Variable) bool { return v.Name == name }) {
 		t.used = append(t.used, Variable{name, why})
@@ -167,7 +169,7 @@ func (t *translator) variable(name, why string) string {
 	return "${" + name + "}"
 }
 
-// nameFor makes a variable's name of any other: github-token, GITHUB_TOKEN.
+// nameFor turns any name into that of a variable: github-token into GITHUB_TOKEN.
 func nameFor(id string) string {
 	name := strings.Trim(strings.ToUpper(notInName.ReplaceAllString(id, "_")), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {

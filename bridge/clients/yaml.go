@@ -13,7 +13,7 @@ import (
 )
 
 // yamlFormat is YAML in block style. Edits go by lines: an entry is its key's
-// line and those below it that are further in; edited has the last word.
+// line and those below it that are indented further; edited has the last word.
 type yamlFormat struct{}
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
@@ -32,7 +32,7 @@ func (yamlFormat) decode(text []byte) (map[string]any, error) {
 	return all, nil
 }
 
-// yamlError says where a text is wrong, and nothing of what stands there.
+// yamlError says where a text is wrong, but not what stands there.
 func yamlError(err error) error {
 	if m := yamlLine.FindString(err.Error()); m != "" {
 		return fmt.Errorf("it is not YAML: %s", m)
@@ -75,7 +75,7 @@ func pair(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// block goes down to the mapping below keys; nil if it is missing or empty.
+// block returns the mapping below keys; nil if it is missing or empty.
 func block(text []byte, keys []string) (*yaml.Node, error) {
 	at, err := yamlRoot(text)
 	for _, key := range keys {
@@ -119,8 +119,9 @@ func lineStart(text []byte, line int) int {
 	return at
 }
 
-// entryEnd is where the entry ends whose key's line begins at from: before the
-// next line that is not further in. Empty lines at its end are not its own.
+// entryEnd returns the end of the entry whose key's line begins at from: it ends
+// before the next line that is not indented further. Empty lines before that are not
+// part of it.
 func entryEnd(text []byte, from int) int {
 	indent := len(indentOf(text, from))
 	end, at := from, from
@@ -141,7 +142,7 @@ func entryEnd(text []byte, from int) int {
 	return end
 }
 
-// flow is the error of an entry that shares its line with others.
+// errFlow is the error of an entry that shares its line with others.
 var errFlow = errors.New("its entries are written on one line, in braces")
 
 func (yamlFormat) insert(text []byte, keys []string, m member) ([]byte, error) {
@@ -160,7 +161,7 @@ func (yamlFormat) insert(text []byte, keys []string, m member) ([]byte, error) {
 	lines := func(indent string) string {
 		return strings.ReplaceAll(yamlText(indent, m), "\n", eol)
 	}
-	whole := func(at int) string { // what a line needs before it to begin
+	whole := func(at int) string { // what a new line needs before it
 		if at > 0 && text[at-1] != '\n' {
 			return eol
 		}
@@ -182,7 +183,7 @@ func (yamlFormat) insert(text []byte, keys []string, m member) ([]byte, error) {
 				return nil, errFlow
 			}
 			line = strings.TrimRight(line[:open], " ") + line[open+strings.IndexByte(line[open:], '}')+1:]
-		} else if value.Value != "" { // null in so many words
+		} else if value.Value != "" { // null, spelled out
 			line = strings.Replace(line, value.Value, "", 1)
 		}
 		return splice(text, cut{from, end, strings.TrimRight(line, " ") + eol + strings.TrimSuffix(lines(indentOf(text, from)+"  "), eol)}), nil
@@ -272,7 +273,7 @@ func yamlText(indent string, m member) string {
 	return out.String()
 }
 
-// indented is an entry's text moved to an indentation.
+// indented moves an entry's text to an indentation.
 func indented(text, indent string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if !strings.HasSuffix(text, "\n") {
@@ -292,8 +293,8 @@ func indented(text, indent string) string {
 
 var yamlPlain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./@-]*$`)
 
-// yamlScalar is a text as YAML reads it as a string: bare where it can be
-// taken for nothing else.
+// yamlScalar writes a text so that YAML reads it as a string: bare where it cannot be
+// taken for anything else.
 func yamlScalar(s string) string {
 	words := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 	if yamlPlain.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {

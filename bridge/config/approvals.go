@@ -3,32 +3,29 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Approvals says who may answer questions, beside the person at the client,
+// Approvals says who, besides the person at the client, may answer questions,
 // where they do it, and how much may be asked.
 type Approvals struct {
-	// Listen is where `serve` has the approval page and its API; "off" means
-	// nowhere.
+	// Listen is the address where `serve` offers the approval page and its API;
+	// "off" means nowhere.
 	Listen Value `json:"listen"`
 	// AllowedHosts are accepted besides the listen address.
 	AllowedHosts []Value `json:"allowedHosts,omitempty"`
-	// Approvers are those who prove who they are by a token of their own.
+	// Approvers prove who they are by a token or a login of their own.
 	Approvers   []Approver   `json:"approvers,omitempty"`
 	Delegations []Delegation `json:"delegations,omitempty"`
-	// SeparateApprover lets nobody allow what they asked for themselves.
+	// SeparateApprover keeps people from approving what they asked for themselves.
 	SeparateApprover bool      `json:"separateApprover,omitempty"`
 	Webhooks         []Webhook `json:"webhooks,omitempty"`
-	// OIDC signs approvers in on the page; its zero value means that it does not.
+	// OIDC signs approvers in on the page; its zero value turns that off.
 	OIDC OIDC `json:"oidc,omitzero"`
-	// Desktop shows a note on the desktop when somebody is needed.
+	// Desktop shows a notification on the desktop when somebody is needed.
 	Desktop bool `json:"desktop,omitempty"`
-	// Summaries lets a client's own model say what long arguments are, beside
-	// them.
+	// Summaries lets a client's own model summarise long arguments; people see both.
 	Summaries bool `json:"summaries,omitempty"`
 
 	PerRun     int      `json:"perRun" range:"1..100"`       // open requests of one run
@@ -58,29 +55,29 @@ func (o *Overflow) UnmarshalText(text []byte) error {
 type Approver struct {
 	Name string       `json:"name" expand:"no"`
 	Role ApproverRole `json:"role"`
-	// Risk is the highest that they may allow; for an admin critical and for
-	// an approver high where the file says none.
+	// Risk is the highest risk that they may approve; if the file does not say,
+	// critical for an admin and high for an approver.
 	Risk   RiskLevel `json:"risk,omitempty"`
 	Groups []string  `json:"groups,omitempty" expand:"no"`
 	SHA256 Value     `json:"sha256,omitzero" show:"never"`
 	Token  Value     `json:"token,omitzero" show:"never"`
-	// Login is the value of OIDC.Claim that is theirs.
+	// Login is the value of OIDC.Claim that identifies them.
 	Login string `json:"login,omitempty" expand:"no"`
 	// Digest is the SHA-256 of the token, whichever way it was given; zero if
 	// they have none.
 	Digest Digest `json:"-"`
 }
 
-// An OIDC is an OpenID Connect provider, and what the page is to it.
+// An OIDC is an OpenID Connect provider, and the page as the provider knows it.
 type OIDC struct {
 	Issuer   Value `json:"issuer,omitzero"`
 	ClientID Value `json:"clientId,omitzero"`
 	// ClientSecret is empty for a public client.
 	ClientSecret Value `json:"clientSecret,omitzero" show:"never"`
-	// RedirectURL is /login/done of the page, as browsers reach it; empty means
-	// on the address that it listens on.
+	// RedirectURL is the page's /login/done, as browsers reach it; empty means at
+	// the address that the page listens on.
 	RedirectURL Value `json:"redirectURL,omitzero"`
-	// Claim says who somebody is: an approver's Login.
+	// Claim names the claim of an ID token that holds an approver's Login.
 	Claim string `json:"claim,omitempty" expand:"no"`
 }
 
@@ -143,7 +140,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Time returns the moment; a date is over when its day is.
+// Time returns the moment, of a date the end of its day, or zero if there is none.
 func (m Moment) Time() time.Time {
 	if day, err := time.ParseInLocation(time.DateOnly, string(m), time.Local); err == nil {
 		return day.AddDate(0, 0, 1)
@@ -165,25 +162,41 @@ func (a *Approvals) setDefaults() {
 // ListenOff is the address that means none.
 const ListenOff = "off"
 
-func (d *decoder) checkApprovals(c *Config) {
-	a := &c.Approvals
-	people := d.newBearers("approver", "to be seen in the audit log")
+func (c *checker) approvals() {
+	a := &c.config.Approvals
+	people := c.approvers(a)
+	c.delegations(a, people)
+	c.webhooks(a)
+	c.oidc(a)
+	c.hosts("/approvals/allowedHosts", a.AllowedHosts, "7421")
+	if c.unusable["/approvals/listen"] || a.Listen.Reveal() == ListenOff {
+		return
+	}
+	host, ok := c.address("/approvals/listen", a.Listen, "127.0.0.1:7421")
+	if ok && !loopback(host) && len(a.Approvers) == 0 && !c.unusable["/approvals/approvers"] {
+		c.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
+	}
+}
+
+// approvers checks the approvers, fills in their roles, and returns them.
+func (c *checker) approvers(a *Approvals) *bearers {
+	people := newBearers(c.findings, "approver", "to be seen in the audit log")
 	for i := range a.Approvers {
 		one := &a.Approvers[i]
 		at := fmt.Sprintf("/approvals/approvers/%d", i)
-		if d.has(at+"/login") && !d.has(at+"/sha256") && !d.has(at+"/token") {
+		if c.has(at+"/login") && !c.has(at+"/sha256") && !c.has(at+"/token") {
 			people.name(at, one.Name)
 		} else {
 			people.check(at, one.Name, one.SHA256, one.Token, &one.Digest)
 		}
-		if !d.has(at + "/role") {
+		if !c.has(at + "/role") {
 			one.Role = RoleApprover
 		}
 		if one.Name == "owner" {
-			d.at(at+"/name", `"owner" is who starts the bridge`, "choose another name")
+			c.at(at+"/name", `"owner" is who starts the bridge`, "choose another name")
 		}
-		if slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(one.Name)) {
-			d.at(at+"/name", fmt.Sprintf("%q is a role", one.Name), "choose another name: a quorum names people, groups and roles alike")
+		if isRole(one.Name) {
+			c.at(at+"/name", fmt.Sprintf("%q is a role", one.Name), "choose another name: a quorum names people, groups and roles alike")
 		}
 	}
 	for i, one := range a.Approvers {
@@ -191,85 +204,81 @@ func (d *decoder) checkApprovals(c *Config) {
 			at := fmt.Sprintf("/approvals/approvers/%d/groups/%d", i, j)
 			switch {
 			case group == "":
-				d.at(at, "a group has no name", "")
-			case people.names[group], slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(group)):
-				d.at(at, fmt.Sprintf("%q is an approver or a role, not a group", group), "choose another name: a quorum names people, groups and roles alike")
+				c.at(at, "a group has no name", "")
+			case people.names[group], isRole(group):
+				c.at(at, fmt.Sprintf("%q is an approver or a role, not a group", group), "choose another name: a quorum names people, groups and roles alike")
 			}
 		}
 	}
-	for i, token := range c.HTTP.Tokens { // who may call is not who may allow
+	for i, token := range c.config.HTTP.Tokens { // whoever may call must not approve as well
 		if token.Digest != (Digest{}) && people.digests[token.Digest] {
-			d.at(fmt.Sprintf("/http/tokens/%d", i), "an approver has the same token", "give the client one of its own, or it could allow its own calls")
+			c.at(fmt.Sprintf("/http/tokens/%d", i), "an approver has the same token", "give the client one of its own, or it could allow its own calls")
 		}
 	}
+	return people
+}
+
+func isRole(name string) bool {
+	return slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(name))
+}
+
+func (c *checker) delegations(a *Approvals, people *bearers) {
 	for i, one := range a.Delegations {
 		at := fmt.Sprintf("/approvals/delegations/%d", i)
 		switch {
 		case !people.names[one.From] || one.From == "":
-			d.at(at, fmt.Sprintf(`"from" names no approver: %q`, one.From), "")
+			c.at(at, fmt.Sprintf(`"from" names no approver: %q`, one.From), "")
 		case !people.names[one.To] || one.To == "":
-			d.at(at, fmt.Sprintf(`"to" names no approver: %q`, one.To), "")
+			c.at(at, fmt.Sprintf(`"to" names no approver: %q`, one.To), "")
 		case one.From == one.To:
-			d.at(at, "nobody delegates to themselves", "")
-		case !d.has(at + "/until"):
-			d.at(at, "a delegation has no end", `add "until": "2026-12-31"`)
+			c.at(at, "nobody delegates to themselves", "")
+		case !c.has(at + "/until"):
+			c.at(at, "a delegation has no end", `add "until": "2026-12-31"`)
 		}
-	}
-	for i, hook := range a.Webhooks {
-		at := fmt.Sprintf("/approvals/webhooks/%d", i)
-		u, err := url.Parse(hook.URL.Reveal())
-		switch {
-		case !d.has(at + "/url"):
-			d.at(at, "a webhook has no address", `add "url": "https://..."`)
-		case d.sound(at+"/url") && (err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) || u.Host == ""):
-			d.at(at+"/url", "a webhook's address starts with https://", "http:// is for this machine alone")
-		}
-		if !d.unusable[at+"/secret"] && len(hook.Secret.Reveal()) < minToken {
-			d.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
-		}
-	}
-	d.checkOIDC(a)
-	for i, host := range a.AllowedHosts {
-		path := fmt.Sprintf("/approvals/allowedHosts/%d", i)
-		if d.sound(path) && !isHost(host.Reveal()) {
-			d.at(path, `"allowedHosts" takes host names, with or without a port`, `write "bridge.example.com" or "bridge.example.com:7421"`)
-		}
-	}
-	if d.unusable["/approvals/listen"] || a.Listen.Reveal() == ListenOff {
-		return
-	}
-	host, ok := d.checkAddress("/approvals/listen", a.Listen, "127.0.0.1:7421")
-	if ok && !loopback(host) && len(a.Approvers) == 0 && !d.unusable["/approvals/approvers"] {
-		d.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
 	}
 }
 
-// checkOIDC checks the provider, and who comes by it.
-func (d *decoder) checkOIDC(a *Approvals) {
+func (c *checker) webhooks(a *Approvals) {
+	for i, hook := range a.Webhooks {
+		at := fmt.Sprintf("/approvals/webhooks/%d", i)
+		switch {
+		case !c.has(at + "/url"):
+			c.at(at, "a webhook has no address", `add "url": "https://..."`)
+		case c.sound(at+"/url") && !httpsOrLocal(hook.URL.Reveal()):
+			c.at(at+"/url", "a webhook's address starts with https://", "http:// is for this machine alone")
+		}
+		if !c.unusable[at+"/secret"] && len(hook.Secret.Reveal()) < minToken {
+			c.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
+		}
+	}
+}
+
+// oidc checks the provider and the approvers' logins.
+func (c *checker) oidc(a *Approvals) {
 	const at = "/approvals/oidc"
-	there := d.has(at)
+	there := c.has(at)
 	logins := map[string]bool{}
 	for i, one := range a.Approvers {
 		path := fmt.Sprintf("/approvals/approvers/%d/login", i)
 		switch {
-		case !d.has(path):
+		case !c.has(path):
 		case one.Login == "":
-			d.at(path, "a login is what the provider calls somebody, and cannot be empty", "")
+			c.at(path, "a login is what the provider calls somebody, and cannot be empty", "")
 		case logins[one.Login]:
-			d.at(path, fmt.Sprintf("two approvers have the login %q", one.Login), "")
+			c.at(path, fmt.Sprintf("two approvers have the login %q", one.Login), "")
 		case !there:
-			d.at(path, `a login means nothing without "oidc"`, `add "oidc": {"issuer": "https://...", "clientId": "..."} to "approvals"`)
+			c.at(path, `a login means nothing without "oidc"`, `add "oidc": {"issuer": "https://...", "clientId": "..."} to "approvals"`)
 		}
 		logins[one.Login] = true
 	}
-	if !there || d.unusable[at] {
+	if !there || c.unusable[at] {
 		return
 	}
 	o := &a.OIDC
-	if !d.has(at + "/claim") {
+	if !c.has(at + "/claim") {
 		o.Claim = "email"
-	} else if d.sound(at+"/claim") && o.Claim == "" {
-		d.at(at+"/claim", `"claim" is empty`, `write the name of a claim of the ID token, such as "email" or "sub"`)
+	} else if c.sound(at+"/claim") && o.Claim == "" {
+		c.at(at+"/claim", `"claim" is empty`, `write the name of a claim of the ID token, such as "email" or "sub"`)
 	}
 	for _, one := range []struct {
 		key   string
@@ -277,27 +286,18 @@ func (d *decoder) checkOIDC(a *Approvals) {
 		path  string // that it ends with
 	}{{"issuer", o.Issuer, ""}, {"redirectURL", o.RedirectURL, "/login/done"}} {
 		key := at + "/" + one.key
-		u, err := url.Parse(one.value.Reveal())
+		u, _ := url.Parse(one.value.Reveal())
 		switch {
-		case !d.has(key) && one.key == "issuer":
-			d.at(at, "a provider has no issuer", `add "issuer": "https://..."`)
-		case !d.has(key), !d.sound(key):
-		case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
-			d.at(key, fmt.Sprintf("%q starts with https://", one.key), "http:// is for this machine alone")
+		case !c.has(key) && one.key == "issuer":
+			c.at(at, "a provider has no issuer", `add "issuer": "https://..."`)
+		case !c.has(key), !c.sound(key):
+		case !httpsOrLocal(one.value.Reveal()): // or not a URL at all
+			c.at(key, fmt.Sprintf("%q starts with https://", one.key), "http:// is for this machine alone")
 		case one.path != "" && u.Path != one.path, u.RawQuery != "", u.Fragment != "":
-			d.at(key, fmt.Sprintf("%q is the page's address and /login/done", one.key), `write "https://approve.example.com/login/done"`)
+			c.at(key, fmt.Sprintf("%q is the page's address and /login/done", one.key), `write "https://approve.example.com/login/done"`)
 		}
 	}
-	if !d.has(at+"/clientId") || d.sound(at+"/clientId") && o.ClientID.Reveal() == "" {
-		d.at(at, "a provider needs the client ID that it knows this page by", `add "clientId": "..."`)
+	if !c.has(at+"/clientId") || c.sound(at+"/clientId") && o.ClientID.Reveal() == "" {
+		c.at(at, "a provider needs the client ID that it knows this page by", `add "clientId": "..."`)
 	}
-}
-
-// Requests is the file of open questions and grants, beside the log: every
-// process with the same log shares them.
-func (a Audit) Requests() string {
-	if a.Path == "" {
-		return ""
-	}
-	return strings.TrimSuffix(a.Path, filepath.Ext(a.Path)) + "-requests.db"
 }

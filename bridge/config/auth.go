@@ -3,68 +3,64 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
 
-// checkAuth judges how a server is logged in to, and fills in who does.
-func (d *decoder) checkAuth(s *Server, at string) {
+// auth checks how to log in to a server, and fills in the type of login.
+func (c *checker) auth(s *Server, at string) {
 	if s.Type != KindHTTP && s.Type != KindSSE {
 		return
 	}
 	a, at := &s.Auth, at+"/auth"
-	if d.has(at) && !d.sound(at) || d.has(at+"/type") && a.Type == "" {
+	if c.has(at) && !c.sound(at) || c.has(at+"/type") && a.Type == "" {
 		return
 	}
 	header := slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
 	if a.Type == "" {
 		a.Type = AuthPerson
-		if header && !d.has(at) {
+		if header && !c.has(at) {
 			a.Type = AuthNone
 		}
 	}
 	if header && a.Type != AuthNone {
-		d.at(at, `"auth" and the header "Authorization" are both there`, `keep one of them, or say "auth": {"type": "none"}`)
+		c.at(at, `"auth" and the header "Authorization" are both there`, `keep one of them, or say "auth": {"type": "none"}`)
 	}
 	if a.Type == AuthNone {
 		for _, key := range []string{"clientId", "clientSecret", "scopes", "issuer", "redirectPort"} {
-			if d.has(at + "/" + key) {
-				d.key(at+"/"+key, fmt.Sprintf("%q does nothing where the type is %q", key, AuthNone), "leave it out")
+			if c.has(at + "/" + key) {
+				c.key(at+"/"+key, fmt.Sprintf("%q does nothing where the type is %q", key, AuthNone), "leave it out")
 			}
 		}
 		return
 	}
 	for key, text := range map[string]Value{"clientId": a.ClientID, "clientSecret": a.ClientSecret} {
-		if d.sound(at+"/"+key) && strings.TrimSpace(text.Reveal()) == "" {
-			d.at(at+"/"+key, fmt.Sprintf("%q is empty", key), "")
+		if c.sound(at+"/"+key) && strings.TrimSpace(text.Reveal()) == "" {
+			c.at(at+"/"+key, fmt.Sprintf("%q is empty", key), "")
 		}
 	}
-	if d.has(at+"/clientSecret") && !d.has(at+"/clientId") {
-		d.at(at+"/clientSecret", `"clientSecret" is there without "clientId"`, "add the id of the client that it belongs to")
+	if c.has(at+"/clientSecret") && !c.has(at+"/clientId") {
+		c.at(at+"/clientSecret", `"clientSecret" is there without "clientId"`, "add the id of the client that it belongs to")
 	}
 	if a.Type == AuthCredentials {
 		for _, key := range []string{"clientId", "clientSecret"} {
-			if !d.has(at + "/" + key) {
-				d.key(at, fmt.Sprintf("type %q needs %q", a.Type, key), "both come from whoever runs the authorization server")
+			if !c.has(at + "/" + key) {
+				c.key(at, fmt.Sprintf("type %q needs %q", a.Type, key), "both come from whoever runs the authorization server")
 			}
 		}
-		if d.has(at + "/redirectPort") {
-			d.key(at+"/redirectPort", fmt.Sprintf(`"redirectPort" does nothing where the type is %q`, a.Type), "leave it out")
+		if c.has(at + "/redirectPort") {
+			c.key(at+"/redirectPort", fmt.Sprintf(`"redirectPort" does nothing where the type is %q`, a.Type), "leave it out")
 		}
 	}
-	if d.sound(at+"/clientSecret") && !reference.MatchString(written(d.places[at+"/clientSecret"])) {
-		d.at(at+"/clientSecret", "a secret may not stand in the file", `name a variable: "clientSecret": "${CLIENT_SECRET}"`)
+	if c.sound(at+"/clientSecret") && !reference.MatchString(written(c.places[at+"/clientSecret"])) {
+		c.at(at+"/clientSecret", "a secret may not stand in the file", `name a variable: "clientSecret": "${CLIENT_SECRET}"`)
 	}
-	if d.sound(at + "/issuer") {
-		u, err := url.Parse(a.Issuer.Reveal())
-		if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
-			d.at(at+"/issuer", `"issuer" is not the https address of an authorization server`, `write "https://host"`)
-		}
+	if c.sound(at+"/issuer") && !httpsOrLocal(a.Issuer.Reveal()) {
+		c.at(at+"/issuer", `"issuer" is not the https address of an authorization server`, `write "https://host"`)
 	}
 	for i, scope := range a.Scopes {
-		if item := fmt.Sprintf("%s/scopes/%d", at, i); d.sound(item) && !scopeToken(scope) {
-			d.at(item, fmt.Sprintf("%q can't be a scope", scope), "one scope an entry, without spaces")
+		if item := fmt.Sprintf("%s/scopes/%d", at, i); c.sound(item) && !scopeToken(scope) {
+			c.at(item, fmt.Sprintf("%q can't be a scope", scope), "one scope an entry, without spaces")
 		}
 	}
 }

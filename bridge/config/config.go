@@ -12,7 +12,7 @@
 //
 //	bytes ─ source.parse ─▶ syntax tree ─ decoder.decode ─▶ Config
 //	                                                           │
-//	       Problems, sorted by place ◀─ checks, profiles.Parse ┘
+//	      Problems, sorted by place ◀─ checker, profiles.Parse ┘
 //
 // Strings under servers and http may name variables ("${TOKEN}"). The value of a
 // variable is kept in a [Value], which no print, log or error shows.
@@ -48,8 +48,8 @@ import (
 type Config struct {
 	// Schema is for editors and has no meaning here.
 	Schema string `json:"$schema,omitempty"`
-	// ID tells the configuration from others that share its store; empty where
-	// the places of its files do. See [Config.Identity].
+	// ID tells the configuration from others that share its store; if it is empty,
+	// the paths of its files do. See [Config.Identity].
 	ID string `json:"id,omitempty"`
 	// Servers are the upstream servers by name, disabled ones included.
 	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
@@ -79,7 +79,7 @@ type Config struct {
 	Overlay       string `json:"-"`
 	OverlayDigest Digest `json:"-"`
 
-	places map[string]filed // of every value, by its JSON pointer
+	places map[string]position // of every value, by its JSON pointer
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
 	text, overlayText *string
@@ -111,9 +111,8 @@ func (t Texts) Parse(env Env, policy ...profiles.Options) (*Config, error) {
 	return t.parse(env, policy, false)
 }
 
-// Recall is Parse for texts that were in force at another time. A variable that
-// is not set any more is no mistake: the value that it was for is empty. What
-// comes of it is to be compared with, not to be used.
+// Recall is Parse for texts that were in force once. A variable that is no longer
+// set is not a mistake: its value is empty. The result is for comparing, not for use.
 func (t Texts) Recall(env Env, policy ...profiles.Options) (*Config, error) {
 	return t.parse(env, policy, true)
 }
@@ -129,9 +128,9 @@ func (t Texts) parse(env Env, policy []profiles.Options, lenient bool) (*Config,
 type Server struct {
 	// Name is the server's key in the file.
 	Name string `json:"-"`
-	// Type is inferred from the other keys where the file says none.
+	// Type is inferred from the other keys if the file does not say.
 	Type Kind `json:"type"`
-	// Builtin names the server of a Type of KindBuiltin.
+	// Builtin is which built-in server it is, for KindBuiltin.
 	Builtin string `json:"builtin,omitempty" expand:"no"`
 	// Command is a program: a name to be looked up in PATH, or an absolute
 	// path. Args are its arguments.
@@ -143,31 +142,31 @@ type Server struct {
 	PassEnv []string         `json:"passEnv,omitempty" expand:"no"`
 	// Cwd is the child's folder, absolute; empty means the bridge's own.
 	Cwd Value `json:"cwd,omitzero"`
-	// Rotating names those of its variables, headers and credentials whose
-	// values may change while it is the same server: see [Server.Identity].
+	// Rotating names the variables, headers and credentials whose values may
+	// change without making it another server: see [Server.Identity].
 	Rotating []string `json:"rotating,omitempty" expand:"no"`
 	// OpenAPI is the document of a server of KindOpenAPI: an absolute path, or a
 	// URL. Credentials are for its security schemes, by their names.
 	OpenAPI     Value            `json:"openapi,omitzero" show:"url"`
 	Credentials map[string]Value `json:"credentials,omitempty" show:"never"`
-	// URL and Headers are of HTTP and SSE servers, and of OpenAPI ones, where
-	// the URL is what the paths of the document are appended to.
+	// URL and Headers are for HTTP, SSE and OpenAPI servers. The paths of an
+	// OpenAPI document are appended to the URL.
 	URL     Value            `json:"url,omitzero" show:"url"`
 	Headers map[string]Value `json:"headers,omitempty" show:"never" keys:"fold"`
-	// Auth says how an HTTP or SSE server is logged in to.
+	// Auth says how to log in to an HTTP or SSE server.
 	Auth Auth `json:"auth,omitzero"`
-	// Timeout is for one call; Sandbox.CallTimeout where the file says none.
+	// Timeout is for one call; Sandbox.CallTimeout if the file does not say.
 	Timeout        Duration `json:"timeout" range:"10ms..24h"`
 	ConnectTimeout Duration `json:"connectTimeout" range:"10ms..10m"`
 	// Concurrency is how many calls may be under way at the same time.
 	Concurrency int `json:"concurrency" range:"1..1000"`
-	// Rate is how many calls may be made in a time; empty means any number.
+	// Rate is how many calls may be made in a period; empty means any number.
 	Rate Rate `json:"rate,omitempty"`
 	// IdleStop ends the process after so long without a call; zero means never.
 	IdleStop Duration `json:"idleStop,omitempty" range:"1s..24h"`
 	// PerSession gives each session a process or connection of its own.
 	PerSession bool `json:"perSession,omitempty"`
-	// MaxReply bounds one reply; Sandbox.Reply where the file says none.
+	// MaxReply bounds one reply; Sandbox.Reply if the file does not say.
 	MaxReply Size     `json:"maxReply" range:"1KB..48MB"`
 	Disabled bool     `json:"disabled,omitempty"`
 	Protocol Protocol `json:"protocol"`
@@ -188,20 +187,20 @@ type Server struct {
 	Quarantine bool `json:"quarantine,omitempty"`
 }
 
-// An Auth is how a server is logged in to, if it wants that.
+// An Auth says how to log in to a server that requires it.
 type Auth struct {
-	// Type is AuthPerson where the file says none, and AuthNone where it has an
-	// Authorization header of its own.
+	// Type, if the file does not say, is AuthNone for a server with an
+	// Authorization header, and AuthPerson otherwise.
 	Type AuthType `json:"type"`
-	// ClientID and ClientSecret are of a client that was registered with the
+	// ClientID and ClientSecret belong to a client that was registered with the
 	// authorization server by hand.
 	ClientID     Value `json:"clientId,omitzero"`
 	ClientSecret Value `json:"clientSecret,omitzero" show:"never"`
-	// Scopes are asked for; nil: what the server names.
+	// Scopes are the scopes to ask for; nil means those that the server names.
 	Scopes []string `json:"scopes,omitempty" expand:"no"`
 	// Issuer is the only authorization server that may be used.
 	Issuer Value `json:"issuer,omitzero"`
-	// RedirectPort is the port that the browser comes back to; 0: any.
+	// RedirectPort is the port that the browser comes back to; 0 means any.
 	RedirectPort int `json:"redirectPort,omitempty" range:"1..65535"`
 }
 
@@ -242,8 +241,8 @@ type Sandbox struct {
 type HTTP struct {
 	// Listen is host:port. Without tokens it is a loopback address.
 	Listen Value `json:"listen"`
-	// Tokens are the bearer tokens that are accepted; none means that no
-	// token is asked for.
+	// Tokens are the bearer tokens that are accepted; if there are none, no token
+	// is required.
 	Tokens      []Token  `json:"tokens,omitempty"`
 	IdleTimeout Duration `json:"idleTimeout" range:"10s..24h"`
 	MaxSessions int      `json:"maxSessions" range:"1..100000"`
@@ -253,7 +252,7 @@ type HTTP struct {
 	AllowedOrigins []Value `json:"allowedOrigins,omitempty"`
 }
 
-// A Token is one accepted bearer token: its SHA-256, or itself by a variable.
+// A Token is one accepted bearer token, given by its SHA-256 or by a variable.
 type Token struct {
 	Name   string `json:"name" expand:"no"`
 	SHA256 Value  `json:"sha256,omitzero" show:"never"`
@@ -264,9 +263,10 @@ type Token struct {
 
 // Windows says how several `run` of one user are served.
 type Windows struct {
-	// Share lets one process serve all that are alike.
+	// Share lets one process serve all with the same configuration and environment.
 	Share bool `json:"share"`
-	// Linger is how long that process stays without any; zero: not at all.
+	// Linger is how long that process stays once the last has gone; zero means not
+	// at all.
 	Linger Duration `json:"linger,omitempty" range:"1s..24h"`
 }
 
@@ -280,14 +280,14 @@ type Scripts struct {
 type Runs struct {
 	// Journal bounds what is kept of one run while it lives.
 	Journal Size `json:"journal" range:"64KB..1GB"`
-	// Keep is how long that stays once the run has ended; 0 is not at all.
+	// Keep is how long that stays once the run has ended; 0 means not at all.
 	Keep Period `json:"keep,omitempty" range:"1h..365d"`
 }
 
 // Audit says where and how the audit log is kept.
 type Audit struct {
-	// Enabled false keeps no records; what was asked and decided is then in
-	// the program's log alone.
+	// Enabled, if false, keeps no records: what was asked and decided is then only
+	// in the program's log.
 	Enabled bool `json:"enabled"`
 	// Path is the log's file, absolute; empty means that the environment names
 	// no folder for it.
@@ -301,6 +301,15 @@ type Audit struct {
 	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
 	// KeepRows is how many records are kept; 0 keeps them all.
 	KeepRows int `json:"keepRows,omitempty" range:"100..1000000000"`
+}
+
+// Requests is the file of open questions and grants, beside the log: every
+// process with the same log shares them.
+func (a Audit) Requests() string {
+	if a.Path == "" {
+		return ""
+	}
+	return strings.TrimSuffix(a.Path, filepath.Ext(a.Path)) + "-requests.db"
 }
 
 // Log says what is logged, and how.
@@ -353,7 +362,7 @@ func (s *Server) setDefaults() {
 	s.Sampling = SamplingDeny
 }
 
-// duration reads a duration of this package's own text.
+// duration parses a duration that is written in this package.
 func duration(text string) (d Duration) {
 	if err := d.UnmarshalText([]byte(text)); err != nil {
 		panic(err)
@@ -379,7 +388,8 @@ func (c *Config) String() string {
 // GoString returns what String does.
 func (c *Config) GoString() string { return c.String() }
 
-// LogValue names the file and counts; a configuration is no log line.
+// LogValue is the file's name and a few counts: a whole configuration is too long
+// for a log line.
 func (c *Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("file", c.File),
@@ -399,7 +409,7 @@ func Load(path string, env Env, policy ...profiles.Options) (*Config, error) {
 	return Parse(path, data, env, policy...)
 }
 
-// read reads a file, and one byte more than a configuration may have.
+// read reads a file, up to one byte more than a configuration may have.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -409,8 +419,8 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
-// Parse reads a configuration from data. The name stands in error messages,
-// and relative paths in the configuration start from its folder. The options
+// Parse reads a configuration from data. The name is that of the file: error
+// messages have it, and relative paths start from its folder. The options
 // are passed on to [profiles.Parse]. The error is [Problems] when the content
 // is wrong; every mistake of the file is in it, sorted by place.
 func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Config, error) {
@@ -434,38 +444,40 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, l
 		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
 	}
 	text := string(src.text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]filed{}, text: &text}
+	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]position{}, text: &text}
 	c.setDefaults()
-	d := &decoder{src: src, env: env, lenient: lenient, places: map[string]place{}, unusable: map[string]bool{}, unknownKeys: map[string]bool{}}
+	found := newFindings(src)
+	d := &decoder{found, env, lenient}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
-	d.checkIdentity(c)
-	d.checkServers(c)
-	d.checkSandbox(c)
-	d.checkHTTP(c)
-	d.checkScripts(c)
-	d.checkAudit(c)
-	d.checkApprovals(c)
-	d.checkEvaluation(c, policy)
-	if len(d.problems) > 0 {
-		return nil, d.problems.sorted()
+	check := &checker{found, c, env}
+	check.identity()
+	check.servers()
+	check.sandbox()
+	check.http()
+	check.scripts()
+	check.audit()
+	check.approvals()
+	check.evaluation(policy)
+	if len(found.problems) > 0 {
+		return nil, found.problems.sorted()
 	}
-	for path := range d.places {
-		at := where(d.places, path, -1)
+	for path := range found.places {
+		at := where(found.places, path, -1)
 		line, column := src.place(at)
-		c.places[path] = filed{src.fileOf(at), line, column}
+		c.places[path] = position{src.fileOf(at), line, column}
 	}
 	return c, nil
 }
 
-// A filed is a place in a file. It holds nothing of what stands there.
-type filed struct {
+// A position is a place in a file. It holds nothing of what stands there.
+type position struct {
 	file         string
 	line, column int
 }
 
 // Place returns where a value stands in the file, or in the overlay, by its
-// JSON pointer; of a value that is not there, where the nearest one around it
-// does. Line and column count from 1.
+// JSON pointer. For a value that is not there it is the place of the nearest one
+// around it. Line and column count from 1.
 func (c *Config) Place(pointer string) (file string, line, column int) {
 	for known := pointer; ; known = known[:strings.LastIndexByte(known, '/')] {
 		if at, ok := c.places[known]; ok || known == "" {

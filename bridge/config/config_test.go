@@ -225,7 +225,11 @@ func TestExample(t *testing.T) {
 	if got := strings.Join(c.ServerNames(), " "); got != "filesystem github time utils" {
 		t.Errorf("uncommented, the example has servers %s", got)
 	}
-	if len(c.Evaluation.Profiles) != 2 || c.Evaluation.DefaultProfile == nil || *c.Evaluation.DefaultProfile != "supervised" || len(c.HTTP.Tokens) != 1 {
+	supervised := "supervised"
+	if diff := cmp.Diff(&supervised, c.Evaluation.DefaultProfile); diff != "" {
+		t.Errorf("uncommented, the example has another default profile (-want +got):\n%s", diff)
+	}
+	if len(c.Evaluation.Profiles) != 2 || len(c.HTTP.Tokens) != 1 {
 		t.Errorf("uncommented, the example is\n%s", c)
 	}
 }
@@ -483,7 +487,7 @@ func FuzzParse(f *testing.F) {
 			}
 			lines := bytes.Split(data, []byte("\n"))
 			for i, p := range problems {
-				if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > 1+utf8.RuneCount(lines[p.Line-1]) {
+				if !placedIn(p, lines) {
 					t.Fatalf("%v is not in the file", p)
 				}
 				if i > 0 && (p.Line < problems[i-1].Line || p.Line == problems[i-1].Line && p.Column < problems[i-1].Column) {
@@ -573,7 +577,7 @@ func TestIdentityOfConfigurations(t *testing.T) {
 	}
 }
 
-// A server is another one as soon as anything differs that it is given, and the
+// A server is another one as soon as anything that it is given differs, and the
 // same whatever else does.
 func TestIdentityOfServers(t *testing.T) {
 	const base = `{"command": "db", "args": ["--url", "${URL}"], "cwd": "/srv", "env": {"TOKEN": "a", "MODE": "x"}, "passEnv": ["REGION", "PATH"], "rotating": ["TOKEN", "KEY"]`

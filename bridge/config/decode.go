@@ -24,26 +24,9 @@ import (
 //	show    how a Value shows itself: "never" or "url"; otherwise as written
 //	keys    "fold": keys of this map that differ only in case are one key
 type decoder struct {
-	src      *source
-	env      Env
-	lenient  bool // no variable has to be set
-	problems Problems
-	// places has every value of the file by its JSON pointer.
-	places map[string]place
-	// unusable has the pointers of values that have been complained of, or
-	// that need a variable which nobody has to set.
-	unusable map[string]bool
-	// unknownKeys has the pointers of objects with unknown keys: what they seem
-	// to lack may be what those keys were meant for.
-	unknownKeys map[string]bool
-}
-
-// A place is where a value and its key stand, and its text if it is a string.
-// An object is best shown by its key.
-type place struct {
-	key, value int
-	literal    hujson.Literal
-	object     bool
+	*findings
+	env     Env
+	lenient bool // no variable has to be set
 }
 
 // A spot is a value's place in the file together with what it inherits there.
@@ -96,53 +79,8 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// A defaulter knows what it is before anything was read.
+// A defaulter is filled with its defaults before anything is read into it.
 type defaulter interface{ setDefaults() }
-
-func (d *decoder) complain(offset int, path, message, hint string) {
-	d.unusable[path] = true
-	d.problems = append(d.problems, d.src.problem(offset, path, message, hint))
-}
-
-// at complains of the value with this pointer, or of the nearest one around
-// it that is in the file.
-func (d *decoder) at(path, message, hint string) { d.inside(path, -1, message, hint) }
-
-// inside is at for one byte of a string's value.
-func (d *decoder) inside(path string, offset int, message, hint string) {
-	d.complain(where(d.places, path, offset), path, message, hint)
-}
-
-// where is the offset of the value with this pointer, or of the nearest one
-// around it that is in the file; with an offset, that of a byte of the string.
-func where(places map[string]place, path string, offset int) int {
-	for known := path; ; known = known[:strings.LastIndexByte(known, '/')] {
-		p, ok := places[known]
-		switch {
-		case !ok && known != "":
-			continue
-		case p.object:
-			return p.key
-		case known == path && offset >= 0 && p.literal != nil:
-			return p.value + within(p.literal, offset)
-		}
-		return p.value
-	}
-}
-
-// key complains of the key of the value with this pointer.
-func (d *decoder) key(path, message, hint string) {
-	d.complain(d.places[path].key, path, message, hint)
-}
-
-// has reports whether the file has a value with this pointer.
-func (d *decoder) has(path string) bool {
-	_, ok := d.places[path]
-	return ok
-}
-
-// sound reports whether the file has the value and nothing is wrong with it.
-func (d *decoder) sound(path string) bool { return d.has(path) && !d.unusable[path] }
 
 var (
 	valueType = reflect.TypeFor[Value]()
@@ -282,7 +220,7 @@ func (d *decoder) object(v hujson.Value, dst reflect.Value, s spot) {
 		if i < 0 {
 			d.unknownKeys[s.path] = true
 			if len(d.problems) > maxProblems {
-				// Only counted: looking for near names takes its time.
+				// Only counted: looking for near names takes time.
 				d.complain(m.Name.StartOffset, s.below(key).path, "unknown key", "")
 				return
 			}
@@ -335,7 +273,7 @@ func (d *decoder) mapping(v hujson.Value, dst reflect.Value, s spot) {
 	})
 }
 
-// members calls each for the members of an object, repeated keys excepted.
+// members calls each for the members of an object, except for repeated keys.
 func (d *decoder) members(v hujson.Value, s spot, each func(key string, m hujson.ObjectMember)) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -492,8 +430,8 @@ func (d *decoder) literal(v hujson.Value, s spot) (string, bool) {
 	return lit.String(), true
 }
 
-// free fills a field whose form is its own business: json.RawMessage, or a type
-// that reads JSON itself. Keys may still not be there twice.
+// free fills a field that reads JSON itself, or keeps it as it is. Repeated keys
+// are a mistake there, too.
 func (d *decoder) free(v hujson.Value, dst reflect.Value, s spot) {
 	before := len(d.problems)
 	d.walk(v, s)
@@ -522,7 +460,7 @@ func (d *decoder) walk(v hujson.Value, s spot) {
 	}
 }
 
-// disabled reports whether v is a server that says so of itself.
+// disabled reports whether v is a server with "disabled": true.
 func disabled(v hujson.Value) bool {
 	obj, ok := v.Value.(*hujson.Object)
 	return ok && slices.ContainsFunc(obj.Members, func(m hujson.ObjectMember) bool {

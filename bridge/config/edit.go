@@ -11,8 +11,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// JSONC is a value as it is to be written, with its comments. Where Insert has
-// to make what holds it, they are lost.
+// JSONC is a value as it is to be written, with its comments. They are lost if
+// Insert has to make the object or list around it.
 type JSONC []byte
 
 // MarshalJSON returns the value without its comments.
@@ -20,8 +20,8 @@ func (j JSONC) MarshalJSON() ([]byte, error) { return hujson.Standardize(bytes.C
 
 // Insert returns the text of a configuration with a value added at a JSON
 // pointer; its comments and the order of its keys stay as they are. A missing
-// object or list on the way is made; "-" is the end of a list. What is there
-// already is an error. The result is not checked: parse it before it is used.
+// object or list on the way is made; "-" is the end of a list. It is an error if
+// the value is there already. The result is not checked: parse it before use.
 func Insert(text []byte, pointer string, value any) ([]byte, error) {
 	tree, err := hujson.Parse(text)
 	if err != nil {
@@ -73,14 +73,14 @@ func Insert(text []byte, pointer string, value any) ([]byte, error) {
 		member.BeforeExtra, c.AfterExtra = gap(len(c.Elements) == 0, c.AfterExtra, indent)
 		c.Elements = append(c.Elements, member)
 	default:
-		return nil, fmt.Errorf("/%s is no object or list in the configuration", strings.Join(path[:depth], "/"))
+		return nil, fmt.Errorf("/%s is not an object or list in the configuration", strings.Join(path[:depth], "/"))
 	}
 	return tree.Pack(), nil
 }
 
-// gap is what stands before a new last element and before the closing bracket
-// after it, where extra stood before the bracket till now: comments there stay
-// with what they follow.
+// gap returns what stands before a new last element, and what before the closing
+// bracket after it. Extra is what stood before that bracket until now: comments in
+// it stay with what they follow.
 func gap(first bool, extra hujson.Extra, indent string) (before, after hujson.Extra) {
 	kept := strings.TrimRight(string(extra), " \t\r\n")
 	if first && strings.TrimSpace(kept) == "" {
@@ -89,7 +89,7 @@ func gap(first bool, extra hujson.Extra, indent string) (before, after hujson.Ex
 	return hujson.Extra(kept + "\n" + indent + "  "), hujson.Extra("\n" + indent)
 }
 
-// valueText is a value as it is written at an indentation.
+// valueText writes a value at an indentation.
 func valueText(value any, indent string) (hujson.Value, error) {
 	var text bytes.Buffer
 	if written, ok := value.(JSONC); ok {
@@ -114,7 +114,7 @@ func valueText(value any, indent string) (hujson.Value, error) {
 	return v, nil
 }
 
-// step goes from a value to one that it holds; nil if there is none.
+// step returns the value that v holds under a key or index; nil if there is none.
 func step(v *hujson.Value, key string) *hujson.Value {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -159,11 +159,11 @@ func Replace(text []byte, pointer string, value JSONC) ([]byte, error) {
 	return slices.Concat(text[:v.StartOffset], next, text[v.EndOffset:]), nil
 }
 
-// closed is a value whose comments end with it.
+// closed returns a value that ends its last comment, so that anything may follow.
 func closed(value JSONC) []byte {
 	value = bytes.TrimSpace(value)
 	last := value[bytes.LastIndexByte(value, '\n')+1:]
-	if bytes.Contains(last, []byte("//")) { // perhaps in a text, where a line more does no harm
+	if bytes.Contains(last, []byte("//")) { // perhaps within a string; one more line break does no harm
 		return append(slices.Clone(value), '\n')
 	}
 	return value

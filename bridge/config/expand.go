@@ -23,12 +23,12 @@ var variable = regexp.MustCompile(`(?s)^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)
 // A slip is a mistake at one place of a text.
 type slip struct {
 	offset int
-	// unset tells a variable that is not set from a form that is wrong.
+	// unset means that a variable is not set, rather than that a form is wrong.
 	unset bool
 	mistake
 }
 
-// expand fills the variables of text in. With slips, the text is unusable.
+// expand fills in the variables of text. If there are slips, it returns no text.
 func expand(text string, env Env) (string, []slip) {
 	var out strings.Builder
 	var slips []slip

@@ -12,13 +12,12 @@ import (
 	"strings"
 )
 
-// idForm is what an id may be: something to tell configurations apart by, and
-// to be read aloud.
+// idForm is the form of an id: short enough to be read aloud.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Identity tells the configuration from others that share its store, whatever
-// becomes of its text: by the id that it was given, or else by where its files
-// are, links resolved. The name is for people.
+// Identity tells the configuration from others that share its store, however its
+// text changes: by the id that it was given, or else by the paths of its files,
+// links resolved. The name is for people.
 func (c *Config) Identity() (id, name string) {
 	if c.ID != "" {
 		return "id " + c.ID, c.ID
@@ -37,7 +36,7 @@ func (c *Config) Identity() (id, name string) {
 	return "file " + hex.EncodeToString(sum.Sum(nil)[:16]), name
 }
 
-// resolved is an absolute path without links, as far as there are files.
+// resolved returns an absolute path; without links, if there is such a file.
 func resolved(path string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
@@ -48,36 +47,35 @@ func resolved(path string) string {
 	return path
 }
 
-// rotates reports whether the values of a variable, header or credential may
-// change while the server is the same one.
+// rotates reports whether the value of a variable, header or credential may change
+// without making it another server.
 func (s *Server) rotates(name string) bool {
 	return slices.ContainsFunc(s.Rotating, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// checkIdentity judges what tells configurations and servers apart.
-func (d *decoder) checkIdentity(c *Config) {
-	if d.sound("/id") && !idForm.MatchString(c.ID) {
-		d.at("/id", fmt.Sprintf("the id %q is not made of at most 64 letters, digits, \".\", \"_\" and \"-\"", c.ID), "leave it out, and the place of the file tells the configuration from others")
+// identity checks the configuration's id.
+func (c *checker) identity() {
+	if c.sound("/id") && !idForm.MatchString(c.config.ID) {
+		c.at("/id", fmt.Sprintf("the id %q is not made of at most 64 letters, digits, \".\", \"_\" and \"-\"", c.config.ID), "leave it out, and the place of the file tells the configuration from others")
 	}
 }
 
-// checkRotating wants a server to be given what is said to rotate.
-func (d *decoder) checkRotating(s *Server, at string) {
+// rotating checks that a server is given what is said to rotate.
+func (c *checker) rotating(s *Server, at string) {
 	given := slices.Concat(sortedKeys(s.Env), s.PassEnv, sortedKeys(s.Headers), sortedKeys(s.Credentials))
 	for i, name := range s.Rotating {
 		path := fmt.Sprintf("%s/rotating/%d", at, i)
-		if d.sound(path) && !slices.ContainsFunc(given, func(g string) bool { return strings.EqualFold(g, name) }) {
-			d.at(path, fmt.Sprintf("the server is given no variable, header or credential %q", name), "name one of env, passEnv, headers or credentials")
+		if c.sound(path) && !slices.ContainsFunc(given, func(g string) bool { return strings.EqualFold(g, name) }) {
+			c.at(path, fmt.Sprintf("the server is given no variable, header or credential %q", name), "name one of env, passEnv, headers or credentials")
 		}
 	}
 }
 
-// Identity tells what the server is from what another one of its name would
-// be: a digest, under a key, of its program or address with all that it is
-// given. Nothing counts that may differ while the server is the same one: the
-// variables that any program needs (which usual names), the folder of the
-// window, time-outs, and what may be called. Of credentials that rotate, only
-// the names count.
+// Identity tells the server from another one that might get its name: a digest,
+// under a key, of its program or address and all that it is given. What may differ
+// without making it another server does not count: the variables that any program
+// needs (for which usual is true), the folder of the window, time-outs, and what
+// may be called. Of what rotates, only the names count.
 func (s *Server) Identity(key []byte, env Env, usual func(variable string) bool) string {
 	given := func(values map[string]Value) map[string]string {
 		texts := RevealMap(values)

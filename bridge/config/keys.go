@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// elsewhere has what to write instead of keys that other programs read from
-// such a file. It is asked before a near name is looked for.
+// elsewhere says what to write instead of keys that other programs read from
+// such a file. It is consulted before a near name is looked for.
 var elsewhere = map[string]string{
 	"alwaysAllow":   profileHint,
 	"autoApprove":   profileHint,
@@ -69,7 +69,7 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	}
 	message = fmt.Sprintf("unknown key %+q%s", key, where) // %+q shows letters that look like others
 	// The same letters in another case come first, then what is known of
-	// other programs, then where the key is at home and what it is near to.
+	// other programs, then the sections that have the key and what it resembles.
 	if i := slices.IndexFunc(keys, func(k string) bool { return fold(k) == fold(key) }); i >= 0 {
 		return message, fmt.Sprintf("keys are exact: write %q", keys[i])
 	}
@@ -78,14 +78,14 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	}
 	hint = didYouMean(key, keys)
 	if homes := homesOf()[key]; len(homes) > 0 {
-		home := fmt.Sprintf("%q belongs into %s", key, strings.Join(homes, " or "))
+		home := fmt.Sprintf("%q belongs in %s", key, strings.Join(homes, " or "))
 		return message, strings.TrimSuffix(home+"; "+hint, "; ")
 	}
 	if hint != "" {
 		return message, hint
 	}
 	if strings.HasPrefix(key, "//") || strings.Contains(key, "comment") {
-		return message, `comments start with "//" and are no strings`
+		return message, `comments start with "//" and are not strings`
 	}
 	if len(keys) > 0 && len(keys) <= 16 {
 		return message, "the keys here are " + strings.Join(keys, ", ")
@@ -93,7 +93,7 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	return message, ""
 }
 
-// homesOf maps every key of the configuration to the sections that know it.
+// homesOf maps every key of the configuration to the sections that have it.
 var homesOf = sync.OnceValue(func() map[string][]string {
 	homes := map[string][]string{}
 	var visit func(t reflect.Type, where string, depth int)

@@ -16,12 +16,12 @@ import (
 )
 
 // An Overlay is a second file for one environment, such as config.prod.json
-// beside config.json. For each profile that it names, the keys that it has
-// take the place of the first file's; all else stays. It can do nothing else:
+// beside config.json. For each profile that it names, its keys take the place of
+// the first file's; all else stays. It can change nothing else:
 //
 //	{ "evaluation": { "profiles": { "supervised": { "asklist": ["*__*"] } } } }
 //
-// The first file must be right without it.
+// The first file must be free of mistakes without it.
 type Overlay struct {
 	Name string // of the file, as it stands in error messages
 	Data []byte
@@ -75,7 +75,7 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 		return nil, problems.sorted()
 	}
 	src.over = over
-	for v := range upper.All() { // the overlay's text stands behind the file's
+	for v := range upper.All() { // see source.over
 		v.StartOffset += len(src.text) + 1
 		v.EndOffset += len(src.text) + 1
 	}
@@ -93,8 +93,8 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 	return c, nil
 }
 
-// checkOverlay finds what an overlay may not have. What its keys mean is
-// checked once they stand in the configuration.
+// checkOverlay finds what an overlay may not have. Its values are checked once
+// they are part of the configuration.
 func checkOverlay(src *source, tree hujson.Value) Problems {
 	var form struct {
 		Schema     string `json:"$schema"`
@@ -102,7 +102,7 @@ func checkOverlay(src *source, tree hujson.Value) Problems {
 			Profiles map[string]json.RawMessage `json:"profiles"`
 		} `json:"evaluation"`
 	}
-	d := &decoder{src: src, places: map[string]place{}, unusable: map[string]bool{}, unknownKeys: map[string]bool{}}
+	d := &decoder{findings: newFindings(src)}
 	d.decode(tree, reflect.ValueOf(&form).Elem(), spot{name: "an overlay"})
 	for name, text := range form.Evaluation.Profiles {
 		if len(text) > 0 && text[0] != '{' {

@@ -24,7 +24,7 @@ func overlaidWith(over string) (*Config, error) {
 	return ParseOverlaid("config.json", []byte(lowerFile), Overlay{"config.prod.json", []byte(over)}, goodEnv)
 }
 
-// A30: two environments, two levels of strictness.
+// Two environments, two levels of strictness.
 func TestOverlayReplacesKeysOfProfiles(t *testing.T) {
 	c, err := overlaidWith(`{
   "$schema": "x",

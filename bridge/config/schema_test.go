@@ -97,8 +97,8 @@ func (root *node) inner(n *node) *node {
 	return nil
 }
 
-// visit calls each for every key of the schema beside the Go field of that
-// key, and complains of keys and fields without the other.
+// visit calls each for every key of the schema with the Go field of that key,
+// and complains of keys and fields without the other.
 func visit(t *testing.T, root *node, n *node, typ reflect.Type, path string, each func(path string, n *node, f field)) {
 	t.Helper()
 	n = root.resolve(n)
@@ -168,8 +168,12 @@ func TestSchemaIsTheGoTypes(t *testing.T) {
 		switch {
 		case !bounded:
 		case f.typ.Kind() == reflect.Int:
-			if n.Minimum == nil || n.Maximum == nil || fmt.Sprint(*n.Minimum) != low || fmt.Sprint(*n.Maximum) != high {
-				t.Errorf("%s goes from %s to %s in Go, and not in the schema", path, low, high)
+			got := "no bounds"
+			if n.Minimum != nil && n.Maximum != nil {
+				got = fmt.Sprintf("%v..%v", *n.Minimum, *n.Maximum)
+			}
+			if got != f.tag.Get("range") {
+				t.Errorf("%s goes from %s to %s in Go, and has %s in the schema", path, low, high, got)
 			}
 		case n.XRange != f.tag.Get("range"):
 			t.Errorf("%s goes from %s to %s in Go, and %q in the schema", path, low, high, n.XRange)

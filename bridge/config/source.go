@@ -26,12 +26,12 @@ type source struct {
 	file  string
 	text  []byte
 	lines []int // byte offset at which each line starts
-	// over, if not nil, is an overlay's text, which stands behind this one:
-	// what has an offset beyond it is there.
+	// over, if not nil, is an overlay. Its text counts as if it followed this one,
+	// one byte apart: larger offsets lie in it.
 	over *source
 }
 
-// beyond returns the overlay and the offset in it, if the offset is of one.
+// beyond returns the overlay and the offset in it, if the offset lies there.
 func (s *source) beyond(offset int) (*source, int, bool) {
 	if s.over == nil || offset <= len(s.text) {
 		return nil, 0, false
@@ -60,7 +60,7 @@ func (s *source) place(offset int) (line, column int) {
 	return line, 1 + utf8.RuneCount(s.text[s.lines[line-1]:offset])
 }
 
-// offset is the reverse of hujson's own count of lines and byte columns.
+// offset returns the offset of a line and a byte column, as hujson counts them.
 func (s *source) offset(line, byteColumn int) int {
 	if line < 1 || line > len(s.lines) {
 		return len(s.text)
@@ -68,7 +68,7 @@ func (s *source) offset(line, byteColumn int) int {
 	return min(s.lines[line-1]+byteColumn-1, len(s.text))
 }
 
-// fileOf is the file that an offset is of.
+// fileOf returns the name of the file that an offset lies in.
 func (s *source) fileOf(offset int) string {
 	if over, _, ok := s.beyond(offset); ok {
 		return over.file
@@ -81,9 +81,8 @@ func (s *source) problem(offset int, path, message, hint string) *FieldError {
 	return &FieldError{File: s.fileOf(offset), Line: line, Column: column, Path: path, Message: message, Hint: hint}
 }
 
-// parse turns the text into a syntax tree, or says in one problem why it is
-// none. After a mistake in the syntax nothing that follows can be trusted, so
-// there is never more than one.
+// parse turns the text into a syntax tree. After a mistake in the syntax nothing
+// that follows can be trusted, so there is never more than one problem.
 func (s *source) parse() (hujson.Value, *FieldError) {
 	var none hujson.Value
 	if p := s.encoding(); p != nil {
@@ -224,8 +223,8 @@ func (s *source) syntax(err error, open []int) *FieldError {
 	}
 }
 
-// unfinished says that the text stops early, and where what it did not close
-// was opened.
+// unfinished says that the text stops early, and where the last bracket was opened
+// that it did not close.
 func (s *source) unfinished(reason string, open []int) *FieldError {
 	message, hint := "the file ends in the middle", ""
 	if n := len(open); n > 0 && s.text[open[n-1]] == '"' {
@@ -249,7 +248,7 @@ func (s *source) unfinished(reason string, open []int) *FieldError {
 	return s.problem(len(s.text), "", message, hint)
 }
 
-// brokenString says why the string that starts at the offset is none.
+// brokenString says what is wrong with the string that starts at the offset.
 func (s *source) brokenString(start int) *FieldError {
 	for i := start + 1; i < len(s.text) && s.text[i] != '"'; i++ {
 		switch c := s.text[i]; {
@@ -329,7 +328,7 @@ func hex4(t []byte) rune {
 	return r
 }
 
-// kindName names what stands there, in the words of a person.
+// kindName names the kind of a value, for people.
 func kindName(v hujson.ValueTrimmed) string {
 	switch v.Kind() {
 	case '{':

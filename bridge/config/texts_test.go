@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // What a configuration was read from makes the same configuration again, with
@@ -36,8 +38,17 @@ func TestTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := recalled.Servers["s"]; s.URL.Reveal() != "" || !s.TrustAnnotations || recalled.Overlay != "" || recalled.Profiles.Revision() == first.Profiles.Revision() {
-		t.Errorf("recalled without the overlay it is %s", recalled)
+	type facts struct {
+		URL     string
+		Trusted bool
+		Overlay string
+	}
+	s := recalled.Servers["s"]
+	if diff := cmp.Diff(facts{URL: "", Trusted: true, Overlay: ""}, facts{s.URL.Reveal(), s.TrustAnnotations, recalled.Overlay}); diff != "" {
+		t.Errorf("recalled without the overlay it differs (-want +got):\n%s", diff)
+	}
+	if recalled.Profiles.Revision() == first.Profiles.Revision() {
+		t.Errorf("recalled without the overlay it has its profiles: %s", recalled)
 	}
 	if _, err := (Texts{Name: "config.json", File: `{"servrs": {}}`}).Recall(nil); err == nil {
 		t.Error("a text that is wrong is recalled")

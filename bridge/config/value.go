@@ -83,8 +83,8 @@ var (
 	secretFlag  = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(token|secret|passw|key|auth|credential)[a-z0-9_-]*`)
 )
 
-// showSecret is how a header or a variable of a server's environment is
-// shown: as a reference when it is nothing else, and not at all otherwise.
+// showSecret returns what may be shown of a header, or of a variable of a server's
+// environment: a reference if it is nothing else, and otherwise nothing.
 func showSecret(written string) string {
 	if reference.MatchString(written) && !strings.Contains(written, ":-") {
 		return written
@@ -92,7 +92,7 @@ func showSecret(written string) string {
 	return hidden
 }
 
-// showURL hides what people write into addresses that are secrets.
+// showURL hides the secrets that people write into addresses.
 func showURL(written string) string {
 	written = urlPassword.ReplaceAllString(written, "${1}"+hidden+"@")
 	return urlQuery.ReplaceAllStringFunc(written, func(pair string) string {
@@ -153,12 +153,12 @@ const (
 	AuthNone        AuthType = "none"              // nobody
 )
 
-// UnmarshalText takes the types as they are written.
+// UnmarshalText reads the word.
 func (a *AuthType) UnmarshalText(text []byte) error {
 	return choose(a, text, AuthPerson, AuthCredentials, AuthNone)
 }
 
-// A Protocol says which era of MCP a server is spoken to in.
+// A Protocol says which era of MCP is spoken with a server.
 type Protocol string
 
 // The eras.
@@ -177,7 +177,7 @@ type Elicitation string
 
 // What becomes of them.
 const (
-	ElicitationAsk  Elicitation = "ask"  // they are put to the person at the client, marked
+	ElicitationAsk  Elicitation = "ask"  // they are put to the person at the client, labelled as the server's
 	ElicitationDeny Elicitation = "deny" // they are refused
 )
 
@@ -310,7 +310,7 @@ func (d *Durability) UnmarshalText(text []byte) error {
 	return choose(d, text, DurabilityDefault, DurabilityAll)
 }
 
-// A LogLevel is the least weight of what is logged.
+// A LogLevel is the least level that is logged.
 type LogLevel string
 
 // The levels.
@@ -325,7 +325,7 @@ func (l *LogLevel) UnmarshalText(text []byte) error {
 	return choose(l, text, LogDebug, LogInfo, LogWarn, LogError)
 }
 
-// Slog returns the level as package slog counts it.
+// Slog returns the level as one of package slog's.
 func (l LogLevel) Slog() slog.Level {
 	switch l {
 	case LogDebug:

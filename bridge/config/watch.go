@@ -16,37 +16,37 @@ import (
 // WatchOptions say how Watch works. The zero value is useful.
 type WatchOptions struct {
 	// Loaded is the digest of the content that the caller has already
-	// ([Config.Digest]). Where the file differs from it, or becomes different,
-	// the caller is told; with the zero Digest, it is told at once.
+	// ([Config.Digest]). The caller is told as soon as the file differs from it;
+	// with the zero Digest, at once.
 	Loaded Digest
 	// Lost, if not nil, is called when the file can't be read any more, once
-	// until it can be read again. The content that was last told of stands.
+	// until it can be read again. The last content that was told of stands.
 	Lost func(error)
 	// Quiet is how long the folder must be still before the file is read;
 	// 100 ms if zero. Editors take several steps to save.
 	Quiet time.Duration
-	// Poll is how often the file is read although nothing was heard of it;
-	// 2 s if zero. Network folders, and some containers, report no changes.
+	// Poll is how often the file is read even if no change was reported; 2 s if
+	// zero. Network folders, and some containers, report none.
 	Poll time.Duration
 
 	// deaf is for tests: hear nothing, only poll.
 	deaf bool
 }
 
-// Watch calls changed with the content of the file at path whenever it is
-// another than the last one, until the context ends. It returns after the last
-// call has returned, and starts no goroutine that outlives it. All calls come
-// from the caller's own goroutine, one at a time.
+// Watch calls changed with the content of the file at path whenever it differs
+// from the last, until the context ends. It returns after the last call has
+// returned, and starts no goroutine that outlives it. All calls come from the
+// caller's own goroutine, one at a time.
 //
 // The content decides, not the clock of the file: touching or rewriting it
-// with the same bytes is no change. A file that is missing, a folder, or not
-// readable is no content; see [WatchOptions.Lost]. The content may be half a
-// file: Parse says so, and the other half is the next change.
+// with the same bytes is no change. A file that is missing, not readable or a
+// folder has no content; see [WatchOptions.Lost]. The content may be half a
+// file: then Parse says so, and the whole file is the next change.
 //
-// It is not the file that is watched but the folder, and every folder that
-// holds a symbolic link on the way to the file: a watch on the file itself
-// ends at the first rename over it, and never sees another link being turned
-// (as Kubernetes does with "..data").
+// What is watched is not the file but its folder, and every folder that holds a
+// symbolic link on the way to it: a watch on the file itself ends at the first
+// rename over it, and never sees a link being redirected (as Kubernetes does with
+// "..data").
 func Watch(ctx context.Context, path string, changed func(data []byte), o WatchOptions) {
 	w := &watcher{path: path, changed: changed, options: o, last: o.Loaded}
 	where := func() []string { return slices.Collect(maps.Keys(folders(path))) }
@@ -62,7 +62,7 @@ type watcher struct {
 	lost    bool
 }
 
-// look reads the file and tells of what is new.
+// look reads the file and calls changed if its content is new.
 func (w *watcher) look() {
 	data, err := readRegular(w.path)
 	if err != nil {
@@ -96,7 +96,7 @@ func readRegular(path string) ([]byte, error) {
 const maxLinks = 40
 
 // folders returns the folder of the file at path, and of every link on the
-// way to it. Of a folder that is missing, it returns the nearest above.
+// way to it. For a folder that is missing it is the nearest one above.
 func folders(path string) map[string]bool {
 	found := map[string]bool{}
 	links := maxLinks

@@ -93,8 +93,8 @@ func must(t *testing.T, err error) {
 
 func digestOf(text string) Digest { return sha256.Sum256([]byte(text)) }
 
-// Every way in which a file becomes another, once heard of by notification
-// and once by polling alone.
+// Every way in which a file changes, noticed once by notification and once by
+// polling alone.
 func TestWatch(t *testing.T) {
 	ways := []struct {
 		name   string
@@ -168,7 +168,7 @@ func links(t *testing.T, target, link string) {
 }
 
 // Kubernetes mounts a config map as c.json -> ..data/c.json, ..data -> a
-// folder with a date, and turns ..data to another folder by a rename.
+// folder with a date, and redirects ..data to another folder by a rename.
 func TestWatchKubernetes(t *testing.T) {
 	folder := t.TempDir()
 	turn := func(i int) {
@@ -193,7 +193,7 @@ func TestWatchKubernetes(t *testing.T) {
 }
 
 // A link to a file somewhere else: the file changes there, then the link is
-// turned here.
+// redirected here.
 func TestWatchLink(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	one, two, path := filepath.Join(there, "one"), filepath.Join(there, "two"), filepath.Join(here, "c.json")

@@ -35,24 +35,24 @@ import (
 	"codemode-bridge/bridge/filelock"
 )
 
-// A Store keeps the records of one user. Its methods may be called by any
-// number of goroutines and processes.
+// A Store keeps the records of one user. Its methods may be called concurrently,
+// by several processes too.
 type Store struct{ dir string }
 
 // Open returns the store in a folder, which is made by the first Change.
 func Open(dir string) *Store { return &Store{dir} }
 
-// A Record is what is kept of one configuration file.
+// A Record is what is stored about one configuration file.
 type Record struct {
 	Version int    `json:"version"`
 	File    string `json:"file"` // its resolved path
-	// Environments are what the file was started as, by the resolved path of
-	// the overlay; "" is without one.
+	// Environments are those that the file was started with, by the resolved path of
+	// the overlay; "" means without one.
 	Environments map[string]Standing `json:"environments"`
 }
 
-// Texts are a configuration as it was written: a file and, where there is one,
-// its overlay, with their absolute names.
+// Texts are a configuration as it was written: a file and, if there is one, its
+// overlay, with their absolute names.
 type Texts struct {
 	Name        string `json:"name"`
 	File        string `json:"file"`
@@ -60,13 +60,14 @@ type Texts struct {
 	Overlay     string `json:"overlay,omitempty"`
 }
 
-// A Standing is what counts of a file together with one overlay.
+// A Standing is what was confirmed and applied of a file with one overlay.
 type Standing struct {
-	// Confirmed is what an approver confirmed, or what was there at first.
+	// Confirmed is what an approver confirmed, or else what was there at first.
 	Confirmed Texts `json:"confirmed"`
-	// Taken, if not nil, was taken over since because it loosens nothing.
+	// Taken, if not nil, was applied since because it loosens nothing.
 	Taken *Texts `json:"taken,omitempty"`
-	// By, Channel and At are who confirmed it; By is empty where nobody had to.
+	// By, Channel and At say who confirmed it, how and when; By is empty if nobody
+	// had to.
 	By      string    `json:"by,omitempty"`
 	Channel string    `json:"channel,omitempty"`
 	At      time.Time `json:"at"`
@@ -82,8 +83,8 @@ func (s Standing) InForce() Texts {
 
 const version = 1
 
-// Resolve returns the one name of a file that all its links share. A file that
-// is not there has the name that it was given.
+// Resolve returns the path of a file with all links resolved, so that all its links
+// share it. The path of a file that does not exist is only made absolute.
 func Resolve(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -94,9 +95,8 @@ func Resolve(path string) string {
 	return path
 }
 
-// Read returns what is kept of a file, under whatever name it is given; a
-// Record without environments if nothing is. What cannot be read is an error,
-// never taken for nothing.
+// Read returns the record of a file, by whatever name the file is given; a Record
+// without environments if there is none. A record that cannot be read is an error.
 func (s *Store) Read(file string) (Record, error) {
 	resolved := Resolve(file)
 	r, err := read(s.path(resolved))
@@ -109,8 +109,8 @@ func (s *Store) Read(file string) (Record, error) {
 	return Record{Version: version, File: resolved, Environments: map[string]Standing{}}, nil
 }
 
-// sameFile finds the record of a file by another name: a hard link, or a name
-// in another case where that is the same.
+// sameFile finds the record of a file under another name: a hard link, or a name
+// that differs only in case, where the file system ignores that.
 func (s *Store) sameFile(resolved string) (Record, bool) {
 	info, err := os.Stat(resolved)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Store) sameFile(resolved string) (Record, bool) {
 	for _, path := range paths {
 		r, err := read(path)
 		if err != nil {
-			continue // of a file that is damaged, its own start tells
+			continue // starting with that file reports it
 		}
 		if other, err := os.Stat(r.File); err == nil && os.SameFile(info, other) {
 			return r, true
@@ -161,7 +161,7 @@ func (s *Store) Change(file string, anew bool, change func(*Record) error) error
 	return s.point(file, r.File, anew)
 }
 
-// lockWait is how long a change waits for those of other processes.
+// lockWait is how long a change waits for the changes of other processes.
 const lockWait = 10 * time.Second
 
 func (s *Store) path(resolved string) string {

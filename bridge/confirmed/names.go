@@ -12,19 +12,19 @@ import (
 	"slices"
 )
 
-// A pointer is kept of a name: the files that it led to since somebody last
-// confirmed what was there, the latest last.
+// A pointer says which files a name has led to since somebody last confirmed what
+// was there, the latest last.
 type pointer struct {
 	Version int      `json:"version"`
 	Name    string   `json:"name"`
-	Files   []string `json:"files"` // of records
+	Files   []string `json:"files"` // each the File of a Record
 }
 
-// maxLinks is how many links are followed, as by the systems themselves.
+// maxLinks is how many links are followed: as many as operating systems follow.
 const maxLinks = 40
 
-// Names returns all names that a file has on the way from the one that it was
-// given, made absolute, to the resolved one.
+// Names returns all names of a file on the way from the given one, made absolute,
+// to the resolved one.
 func Names(path string) []string {
 	var names []string
 	add := func(name string) {
@@ -55,10 +55,10 @@ func Names(path string) []string {
 	return names
 }
 
-// Records returns all that a file is compared with: what is kept of it, and of
-// those that any of its names led to since somebody last confirmed what was
-// there. What was last in force under the name that it is given comes first.
-// What cannot be read is an error.
+// Records returns all records that a file is compared with: its own, and those of
+// the files that any of its names has led to since somebody last confirmed what was
+// there. What was last in force under the given name comes first. A record that
+// cannot be read is an error.
 func (s *Store) Records(file string) ([]Record, error) {
 	own, err := s.Read(file)
 	if err != nil {
@@ -91,8 +91,7 @@ func (s *Store) Records(file string) ([]Record, error) {
 	return all, nil
 }
 
-// Points reports whether it is kept of every name of a file that it leads to
-// the record of file.
+// Points reports whether every name of a file is stored as leading to that record.
 func (s *Store) Points(file, record string) bool {
 	return !slices.ContainsFunc(Names(file), func(name string) bool {
 		led, err := s.led(name)
@@ -100,8 +99,8 @@ func (s *Store) Points(file, record string) bool {
 	})
 }
 
-// led returns the files that a name led to, the latest last. A name that nobody
-// gave yet may have been a file itself.
+// led returns the files that a name has led to, the latest last. A name without a
+// pointer may be that of a file with a record of its own.
 func (s *Store) led(name string) ([]string, error) {
 	text, err := os.ReadFile(s.pointerPath(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +122,7 @@ func (s *Store) led(name string) ([]string, error) {
 	return p.Files, nil
 }
 
-// point keeps that all names of a file lead to a record, with anew to no other.
+// point stores that all names of a file lead to a record; with anew, to no other.
 func (s *Store) point(file, record string, anew bool) error {
 	for _, name := range Names(file) {
 		led, err := s.led(name)
@@ -135,7 +134,7 @@ func (s *Store) point(file, record string, anew bool) error {
 		}
 		led = append(slices.DeleteFunc(led, func(f string) bool { return f == record }), record)
 		if _, err := os.Stat(s.pointerPath(name)); name == record && len(led) == 1 && errors.Is(err, fs.ErrNotExist) {
-			continue // the record itself says so
+			continue // the record itself has that name
 		}
 		if err := s.write(s.pointerPath(name), pointer{version, name, led}); err != nil {
 			return err

@@ -1,6 +1,6 @@
 // Package dialogs knows which questions are open before the people at clients that
 // have a session, and which of these the clients have been told to close. It asks
-// nothing itself: who opens a dialog tells Open so, and that it is over.
+// nothing itself: whoever opens a dialog tells Open, also when it is over.
 //
 //	Open         by connection and request: until when, and what withdraws it
 //	Withdrawals  how many dialogs the client of an HTTP session was told to close
@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Open are the open dialogs of a server. Its methods may be called from any
+// Open has the open dialogs of a server. Its methods may be called from any
 // goroutine.
 type Open struct {
 	mu     sync.Mutex
@@ -30,7 +30,8 @@ type Place struct {
 	Request string
 }
 
-// A Dialog is of a run and stays until a time, unless it is withdrawn.
+// A Dialog belongs to a run and stays open until its time is up, unless it is
+// withdrawn.
 type Dialog struct {
 	Run      string
 	Until    time.Time
@@ -38,7 +39,7 @@ type Dialog struct {
 	Withdraw context.CancelFunc
 }
 
-// New has none open.
+// New returns an Open without dialogs.
 func New() *Open {
 	return &Open{open: map[Place]Dialog{}, left: map[*mcp.ServerSession]bool{}}
 }
@@ -71,8 +72,8 @@ func (d *Open) Way(at Place) (context.Context, context.CancelFunc) {
 	return d.open[at].Ctx, d.open[at].Withdraw
 }
 
-// Of returns until when the last of a run's dialogs at a connection stays open;
-// zero if there is none.
+// Of returns the time until which the last of a run's dialogs at a connection stays
+// open; zero if there is none.
 func (d *Open) Of(conn *mcp.ServerSession, run string) (until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,8 +85,8 @@ func (d *Open) Of(conn *mcp.ServerSession, run string) (until time.Time) {
 	return until
 }
 
-// Leave withdraws the dialogs at a connection that is about to be closed, which
-// would wait for their answers. What it returns is to be called afterwards.
+// Leave withdraws the dialogs at a connection that is about to be closed, which would
+// wait for their answers. Call what it returns afterwards.
 func (d *Open) Leave(conn *mcp.ServerSession) (closed func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -25,8 +25,8 @@ func (w *Withdrawals) Of(session string) int {
 	return w.told[session]
 }
 
-// Wait returns when there were n in a session, or ctx ends, or a client that
-// cannot be told has had its time.
+// Wait returns once there were n in a session, ctx ends, or a second has passed,
+// since some clients cannot be told.
 func (w *Withdrawals) Wait(ctx context.Context, session string, n int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -71,8 +71,8 @@ func (w *Withdrawals) forget(session string) {
 // Events is a store of what is sent to HTTP sessions that counts their withdrawals.
 func (w *Withdrawals) Events(store mcp.EventStore) mcp.EventStore { return &events{store, w} }
 
-// events are in the order in which they are sent: the SDK holds the stream from
-// Append on until they are written.
+// events counts what is sent, in order: the SDK holds the stream from Append until it
+// is written.
 type events struct {
 	mcp.EventStore
 	withdrawals *Withdrawals

@@ -16,11 +16,11 @@ import (
 type registered struct {
 	place clients.Place
 	ours  []clients.Server // entries that start a bridge
-	own   []string         // names of the others that are on
+	own   []string         // names of the others that are enabled
 	same  bool             // one of ours is what install would write
 }
 
-// clients looks at the files of MCP clients.
+// clients checks the files of MCP clients.
 func (up *Checkup) clients(context.Context) []Finding {
 	command, err := up.Entry()
 	if err != nil {
@@ -69,12 +69,12 @@ func (up *Checkup) clients(context.Context) []Finding {
 	return all
 }
 
-// longest is how many characters many models' interfaces allow for the name of
-// a tool, "mcp__SERVER__TOOL" in all.
+// longest is how many characters many interfaces of models allow for the name of
+// a tool, which is "mcp__SERVER__TOOL" in full.
 const longest = 64
 
-// client looks at one file of a client; with says whether the client has the bridge,
-// there or in another file.
+// client checks one file of a client; with says whether the client has the bridge,
+// in that or another file.
 func (up *Checkup) client(r registered, command []string, with bool) []Finding {
 	name := r.place.String()
 	install := "install " + r.place.Client.Name
@@ -106,8 +106,8 @@ func (up *Checkup) client(r registered, command []string, with bool) []Finding {
 	return all
 }
 
-// tooLong is the longest name that a tool of ours has with clients that call
-// the bridge so, if that is too long.
+// tooLong returns the longest name that a tool of ours gets from a client that
+// calls the bridge entry; empty if it is not too long.
 func (up *Checkup) tooLong(entry string) string {
 	if up.config == nil {
 		return ""

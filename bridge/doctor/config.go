@@ -33,7 +33,7 @@ func (up *Checkup) readConfig(context.Context) []Finding {
 	return append(all, up.configFile()...)
 }
 
-// configFile looks at who else can read or change the configuration.
+// configFile checks who else can read or change the configuration.
 func (up *Checkup) configFile() []Finding {
 	info, err := os.Stat(up.File)
 	if err != nil || runtime.GOOS == "windows" {

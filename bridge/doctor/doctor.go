@@ -4,8 +4,8 @@
 // nothing.
 //
 // It is given facts: [Options] about the installation, and a [Config] with what the
-// configuration says, if it can be read at all. A [Checkup] goes through its areas in
-// order; each returns findings:
+// configuration says, if it can be read at all. A [Checkup] goes through its [Area]s in
+// order, which areas.go lists; each returns findings:
 //
 //	servers -> ✓ files: 12 tools, in 340 ms
 //	           ✗ notes: starting the process: no such file   do: install the program ...
@@ -21,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/upstream"
@@ -43,8 +42,8 @@ func (l Level) Worse(than Level) bool {
 	return slices.Index(all, l) > slices.Index(all, than)
 }
 
-// A Finding is what was found of one thing. Docs/reference/cli.md promises its
-// keys.
+// A Finding is what was found out about one thing. Its keys are promised in
+// docs/reference/cli.md.
 type Finding struct {
 	Area  string `json:"area"`            // config, servers, tools, logins, sandbox, store, ports, clients
 	About string `json:"about,omitempty"` // of what: a server, a file, an address
@@ -87,8 +86,8 @@ type Options struct {
 	// confine it, by name, with "on" or what is in the way.
 	Sandbox func(ctx context.Context) (steps map[string]string, problem *Problem)
 
-	// Typed is a command of the bridge as this person types it, Short a path as
-	// people read it.
+	// Typed returns a command of the bridge as this person types it, Short a path
+	// as people read it.
 	Typed func(command string) string
 	Short func(path string) string
 	// Hide takes known secrets out of a text.
@@ -109,15 +108,15 @@ func (p Problem) finding() Finding {
 	return f
 }
 
-// A Config is what a configuration says that matters here.
+// A Config is what matters here of a configuration.
 type Config struct {
 	Servers  []Server
 	Profiles []string
-	// Evaluates is set if profiles hold at all, and Unrestricted if eval may call
-	// every tool unasked.
+	// Evaluates is set if profiles are in force at all, and Unrestricted if eval may
+	// call every tool unasked.
 	Evaluates, Unrestricted bool
-	// NobodyConfirms says that and why nobody can confirm a loosening edit; empty if
-	// somebody can.
+	// NobodyConfirms says why nobody can confirm a loosening edit; empty if somebody
+	// can.
 	NobodyConfirms string
 	// Review counts the tools that wait to be reviewed, and those that are blocked.
 	Review func() (unreviewed, blocked int, err error)
@@ -144,8 +143,9 @@ type Audit struct {
 	Enabled  bool
 	Path     string // may be empty
 	Requests string // the file of requests beside it
-	// Open opens it for reading and returns the number of its last row. Damaged is
-	// set if its end is not what was written, Opened if it got so far as to open.
+	// Open opens it for reading and returns the number of its last row. Where there
+	// is an error, opened says whether it could be opened at all, and damaged whether
+	// its end is not what was written.
 	Open func(ctx context.Context) (last int64, opened, damaged bool, err error)
 }
 
@@ -157,56 +157,13 @@ type Checkup struct {
 	states map[string]upstream.State
 }
 
-// New returns a checkup that has looked at nothing.
+// New returns a checkup that has checked nothing yet.
 func New(o Options) *Checkup { return &Checkup{Options: o} }
-
-// An Area is what belongs together of an installation.
-type Area struct {
-	Name  string
-	Slow  string // what it does, if that takes a while
-	check func(context.Context) []Finding
-	up    *Checkup
-}
-
-// Areas are what is looked at, in this order: what needs a configuration finds
-// nothing where there is none.
-func (up *Checkup) Areas() []Area {
-	return []Area{
-		{"config", "", up.readConfig, up},
-		{"servers", "connecting to the servers", up.servers, up},
-		{"tools", "", up.tools, up},
-		{"logins", "", up.logins, up},
-		{"sandbox", "", up.sandbox, up},
-		{"store", "", up.store, up},
-		{"ports", "", up.ports, up},
-		{"clients", "", up.clients, up},
-	}
-}
 
 // Usable reports whether there is a configuration that can be used.
 func (up *Checkup) Usable() bool { return up.config != nil }
 
-// Check looks at the area.
-func (a Area) Check(ctx context.Context) []Finding {
-	found := a.check(ctx)
-	for i := range found {
-		found[i].Area = a.Name
-		a.up.clean(&found[i])
-	}
-	return found
-}
-
-// clean makes what others wrote fit to be shown: without known secrets, and
-// with every character visible.
-func (up *Checkup) clean(f *Finding) {
-	show := func(text string) string { return canon.Escape(canon.Redact(up.Hide(text))) }
-	f.About, f.Text = show(f.About), show(f.Text)
-	for i := range f.Said {
-		f.Said[i] = show(f.Said[i])
-	}
-}
-
-// Fold makes one finding of those that differ by what they are about alone.
+// Fold merges findings that differ only in what they are about.
 func Fold(found []Finding) []Finding {
 	var all []Finding
 	for _, f := range found {

@@ -12,7 +12,7 @@ import (
 // A Paper is the doctor's answer for a person, written as it is found.
 type Paper struct {
 	Out    io.Writer
-	Width  int // of its lines; 0 if they are as long as they are
+	Width  int // of its lines; 0 if they may have any
 	Colour bool
 }
 
@@ -66,8 +66,8 @@ func (p Paper) Area(name string, found []Finding) {
 	}
 }
 
-// print writes a line behind one beginning, and what of it does not fit the
-// terminal below, behind another that is as wide.
+// print writes a line behind first. What does not fit the width follows on lines
+// of its own behind next, which is as wide.
 func (p Paper) print(first, next, line string) {
 	parts := []string{line}
 	if p.Width > 0 {
@@ -82,7 +82,7 @@ func (p Paper) print(first, next, line string) {
 	}
 }
 
-// Foot prints the sum of it.
+// Foot prints how many warnings and failures there were.
 func (p Paper) Foot(warnings, failures int) {
 	switch {
 	case failures > 0 && warnings > 0:

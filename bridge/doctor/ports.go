@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ports looks whether serve could listen where the configuration says.
+// ports checks whether serve could listen where the configuration says.
 func (up *Checkup) ports(ctx context.Context) []Finding {
 	c := up.config
 	if c == nil {
@@ -27,7 +27,7 @@ func (up *Checkup) ports(ctx context.Context) []Finding {
 	return append(all, port(ctx, "approvals.listen", c.Page))
 }
 
-// port looks whether serve could listen on an address, or a bridge does.
+// port checks whether serve could listen on an address, or a bridge does already.
 func port(ctx context.Context, key, address string) Finding {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
@@ -43,7 +43,7 @@ func port(ctx context.Context, key, address string) Finding {
 	return warning(key, fmt.Sprintf("serve cannot listen on %s: %v", address, err), "end the program that has it, or name another address")
 }
 
-// isBridgeAt reports whether it is a bridge that listens on an address.
+// isBridgeAt reports whether what listens on an address is a bridge.
 func isBridgeAt(ctx context.Context, address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

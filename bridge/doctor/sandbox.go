@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// sandbox has a worker read a script, and looks at what confines it.
+// sandbox has a worker read a script, and checks what confines it.
 func (up *Checkup) sandbox(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, up.Limit)
 	defer cancel()
@@ -17,7 +17,7 @@ func (up *Checkup) sandbox(ctx context.Context) []Finding {
 	return hardening(steps)
 }
 
-// wanted says of steps of the hardening what to do where one is off.
+// wanted says what to do where a step of the hardening is off.
 var wanted = map[string]string{
 	"namespaces":        "let processes of users make user namespaces: kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or the container's own profile",
 	"landlock":          "use Linux 5.13 or later with landlock among its security modules, and a codemode-worker that was built with CGO_ENABLED=0",
@@ -25,7 +25,7 @@ var wanted = map[string]string{
 	"seccomp":           "use a kernel with seccomp filters, on amd64 or arm64",
 }
 
-// hardening are the steps that confine a worker, as it says itself.
+// hardening checks the steps that confine a worker, as the worker reports them.
 func hardening(steps map[string]string) []Finding {
 	var all []Finding
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
@@ -33,7 +33,7 @@ func hardening(steps map[string]string) []Finding {
 		case state == "on":
 			all = append(all, fine(step, "on"))
 		case step == "cgroup" && steps["memory-limit"] == "on":
-			all = append(all, fine(step, "off ("+state+"); memory-limit holds in its place. systemd's Delegate=memory pids turns it on"))
+			all = append(all, fine(step, "off ("+state+"); memory-limit holds in its place. \"Delegate=memory pids\" in the systemd unit turns it on"))
 		default:
 			all = append(all, warning(step, "off: "+state, wanted[step]))
 		}

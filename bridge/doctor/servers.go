@@ -3,8 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -12,99 +10,7 @@ import (
 	"codemode-bridge/bridge/upstream"
 )
 
-// A Trial is how connecting to a server went.
-type Trial struct {
-	Name     string   `json:"name"`
-	OK       bool     `json:"ok"`
-	State    string   `json:"state"`
-	Took     int64    `json:"tookMs"`
-	Tools    []string `json:"tools"`
-	Protocol string   `json:"protocol,omitempty"`
-	Program  string   `json:"program,omitempty"`
-	Version  string   `json:"version,omitempty"`
-	Why      string   `json:"why,omitempty"`
-
-	Listed []upstream.Tool `json:"-"`
-}
-
-// Try connects to one server alone and leaves it again. Where the server's program
-// gets a login by itself, it is waited for only if asks, which is told the link, is
-// not nil. Version is this program's, as the server is told.
-func Try(ctx context.Context, spec upstream.Spec, version string, asks func(server, link string)) Trial {
-	changed := make(chan struct{}, 1)
-	set := upstream.New(upstream.Options{
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), ClientVersion: version,
-		Changed: func() {
-			select {
-			case changed <- struct{}{}:
-			default: // somebody will look
-			}
-		},
-	})
-	defer set.Close()
-	begun := time.Now()
-	set.Apply([]upstream.Spec{spec})
-	if err := set.WaitReady(ctx); err != nil {
-		return Trial{Name: spec.Name, Why: err.Error()}
-	}
-	for told := ""; asks != nil && ctx.Err() == nil; {
-		link := set.Status()[0].Login
-		if link == "" {
-			break
-		}
-		if link != told {
-			asks(spec.Name, link)
-			told = link
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-	}
-	r := Trial{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}}
-	for _, s := range set.Status() {
-		r.OK = s.State == upstream.Connected
-		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
-	}
-	r.Listed = set.Tools()[spec.Name]
-	for _, tool := range r.Listed {
-		r.Tools = append(r.Tools, tool.Name)
-	}
-	return r
-}
-
-// TookText is how long it took, for people.
-func (t Trial) TookText() string {
-	if t.Took < 1000 {
-		return fmt.Sprintf("%d ms", t.Took)
-	}
-	return fmt.Sprintf("%.1f s", float64(t.Took)/1000)
-}
-
-// NoTools says in a line why there are no tools that could be used; empty if there
-// are some. The server had limit to answer.
-func (t Trial) NoTools(limit time.Duration) string {
-	switch {
-	case t.OK && len(t.Listed) > 0:
-		return ""
-	case t.OK:
-		return "it has no tools"
-	case t.State == string(upstream.NeedsLogin):
-		return "it needs a login"
-	case t.State == "":
-		return fmt.Sprintf("it has not answered within %v", limit)
-	}
-	why, _ := t.why()
-	return why
-}
-
-// why is what is wrong, and what the server's program said last.
-func (t Trial) why() (why, said string) {
-	why, said, _ = strings.Cut(t.Why, "; its stderr ends: ")
-	return why, said
-}
-
-// servers connects to all of them at once.
+// servers connects to all servers at once.
 func (up *Checkup) servers(ctx context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -132,7 +38,7 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	return all
 }
 
-// tried is what trying a server has shown.
+// tried is the finding of a trial.
 func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	why, said := t.why()
 	again := up.Typed("servers test " + t.Name)
@@ -160,7 +66,7 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	return f
 }
 
-// tools looks for those that wait to be reviewed.
+// tools looks for tools that wait to be reviewed.
 func (up *Checkup) tools(context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -182,7 +88,7 @@ func (up *Checkup) tools(context.Context) []Finding {
 	return all
 }
 
-// logins looks at those that are stored.
+// logins checks the stored logins.
 func (up *Checkup) logins(context.Context) []Finding {
 	if up.config == nil {
 		return nil

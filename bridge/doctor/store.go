@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// lowSpace and noSpace are how many bytes the store's disk should and must
-// have.
+// lowSpace and noSpace are how many bytes should and must be free on the store's
+// disk.
 const lowSpace, noSpace = 1 << 30, 64 << 20
 
-// store looks at the audit log, and at the folders and files that keep things.
+// store checks the audit log, and the folders and files that things are kept in.
 func (up *Checkup) store(ctx context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -26,7 +26,7 @@ func (up *Checkup) store(ctx context.Context) []Finding {
 		all = append(all, failing("", up.NoPlaces.Error(), "set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME"))
 	}
 	audit := up.config.Audit
-	loose := up.open() // before SQLite makes more of the kind
+	loose := up.open() // before SQLite makes more of them
 	folders := []string{up.State, up.Cache}
 	if audit.Enabled && audit.Path != "" {
 		all = append(all, up.log(ctx, audit))
@@ -44,7 +44,7 @@ func (up *Checkup) store(ctx context.Context) []Finding {
 	return append(all, loose...)
 }
 
-// log looks at the audit log.
+// log checks the audit log.
 func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 	name := up.Short(audit.Path)
 	if _, err := os.Stat(audit.Path); errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +64,8 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 	}
 }
 
-// folder looks whether files can be made in a folder, or where it would be
-// made, and how many.
+// folder checks whether files can be written to a folder, or to where it would be
+// made, and how much space there is.
 func (up *Checkup) folder(folder string) Finding {
 	name := up.Short(folder)
 	there := folder

@@ -203,7 +203,7 @@ func (c *Client) admit(server string) (may, first bool) {
 	return false, first
 }
 
-// note counts a refusal, or begins to count them anew after an answer.
+// note counts a refusal; after an answer the count starts again.
 func (c *Client) note(server string, answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,8 +303,8 @@ func (c *Client) askModel(ctx context.Context, q upstream.Question) (about strin
 	return about, upstream.Answer{Model: got.model}, got.err
 }
 
-// originalNames is what a person answered to a form, by the names that the server
-// gave its fields. Fields that the form does not have are left out.
+// originalNames returns what a person answered to a form, by the names that the
+// server gave its fields. Fields that the form does not have are left out.
 func originalNames(res *mcp.ElicitResult, fields map[string]string) *mcp.ElicitResult {
 	out := &mcp.ElicitResult{Action: res.Action}
 	if res.Action != "accept" || fields == nil {

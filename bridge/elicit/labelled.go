@@ -71,10 +71,10 @@ func LabelForm(server string, p *mcp.ElicitParams) (shown *mcp.ElicitParams, fie
 // ownFields are the fields of the bridge's own questions.
 var ownFields = []string{"decision", "reason", "answer"}
 
-// inCode is a text of others as every client shows it alike.
+// inCode returns a text of others in a form that every client shows alike.
 func inCode(text string) string { return canon.Span(canon.Literal(canon.Escape(text))) }
 
-// quotedLines are a server's text, each line labelled as such.
+// quotedLines returns a server's text with each line labelled as such.
 func quotedLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(canon.EscapeLines(text)), "\n")
 	var out []string
@@ -92,7 +92,7 @@ func quotedLines(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// quotedLine is a line of others, in the form of canon.VisibleLines.
+// quotedLine returns a line of others in the form of canon.EscapeLines.
 func quotedLine(line string) string { return "• " + canon.Span(canon.Literal(line)) }
 
 // A Field is a field of a server's form, as far as it is passed on.
@@ -202,11 +202,11 @@ func asksNoSecret(message string, fields map[string]*Field) error {
 	return nil
 }
 
-// label is a title, a description or a choice of a server.
+// label returns a title, a description or a choice of a server as it is shown.
 func label(text string) string { return canon.Label(canon.Cut(canon.Escape(text), maxText)) }
 
-// nameChoices gives the choices of an enum names that every client shows alike,
-// where the server gave names or the choices themselves are not shown so.
+// nameChoices gives the choices of an enum names that every client shows alike, if
+// the server named them or the choices themselves are not shown alike.
 func (f *Field) nameChoices() {
 	if len(f.EnumNames) == 0 && slices.ContainsFunc(f.Enum, func(s string) bool { return label(s) != s }) {
 		f.EnumNames = slices.Clone(f.Enum)
@@ -220,7 +220,7 @@ func (f *Field) nameChoices() {
 var formats = []string{"email", "uri", "date", "date-time"}
 
 // plain reports whether a text of a server may be passed on as it is: what the
-// server gets back must be what it sent, so nothing can be written out in it.
+// server gets back must be what it sent, so nothing in it can be escaped.
 func plain(text string) bool {
 	return text == canon.Escape(text) && utf8.RuneCountInString(text) <= maxText
 }
@@ -289,7 +289,7 @@ func (f *Field) checkChoices() error {
 	return nil
 }
 
-// texts are what a person reads of a field, beside its name.
+// texts returns what a person reads of a field, beside its name.
 func (f *Field) texts() []string {
 	all := slices.Concat([]string{f.Title, f.Description, string(f.Default)}, f.Enum, f.EnumNames)
 	for _, c := range slices.Concat(f.OneOf, f.AnyOf) {

@@ -81,7 +81,7 @@ func TestLabelledForms(t *testing.T) {
 			t.Errorf("%s: it is shown", row.name)
 			continue
 		}
-		// encoding/json orders the keys of a map, so the text is one.
+		// encoding/json orders the keys of a map, so there is only one text.
 		got, err := json.Marshal(shown.RequestedSchema.(map[string]any)["properties"])
 		if err != nil || canonical(t, string(got)) != canonical(t, row.want) {
 			t.Errorf("%s: got %s", row.name, got)

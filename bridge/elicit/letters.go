@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters are the letters of a text, in lower case; letters of other scripts, and
-// forms of letters, that pass for Latin ones count as those.
+// letters returns the letters of a text, in lower case. Letters of other scripts, and
+// other forms of letters, that look like Latin ones count as those.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		r = unicode.ToLower(r)
@@ -22,7 +22,7 @@ func letters(s string) string {
 	}, norm.NFKD.String(s))
 }
 
-// latinLike are letters, in lower case, that pass for those of the bridge's choices.
+// latinLike are letters, in lower case, that look like those of the bridge's choices.
 var latinLike = func() map[rune]rune {
 	all := map[rune]rune{}
 	for latin, others := range map[rune]string{

@@ -62,7 +62,7 @@ func (l *Levels) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// LevelOf is the level of logging that a stateless client asks for, with the
+// LevelOf returns the level of logging that a stateless client asks for, with the
 // request; "" if it asks for none.
 func LevelOf(req *mcp.CallToolRequest) string {
 	level, _ := req.Params.Meta[mcp.MetaKeyLogLevel].(string)

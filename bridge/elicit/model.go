@@ -46,7 +46,7 @@ func labelModel(server string, p *mcp.CreateMessageWithToolsParams) (*mcp.Create
 		ModelPreferences: p.ModelPreferences, StopSequences: p.StopSequences, Temperature: p.Temperature}, nil
 }
 
-// modelText is all that a server wants a model to read, its system prompt first.
+// modelText returns all that a server wants a model to read, its system prompt first.
 func modelText(system string, p *mcp.CreateMessageParams) string {
 	var text []string
 	if system != "" {
@@ -60,7 +60,7 @@ func modelText(system string, p *mcp.CreateMessageParams) string {
 	return strings.Join(text, "\n")
 }
 
-// ModelConsent is the form that asks a person whether a server may use the client's
+// ModelConsent makes the form that asks a person whether a server may use the client's
 // model. All of the text is shown; one too long for a form is refused, since nobody
 // could agree to what they have not read.
 func ModelConsent(server, text string) (*mcp.ElicitParams, error) {

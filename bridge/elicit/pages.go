@@ -18,7 +18,7 @@ const maxURL = 2000
 // unless it is plain https on a public host: a page of this machine, of a router
 // or of the company's network could do something by being opened, and its answer
 // is shown to a person who trusts it. Names are judged as they are written, by
-// the rules of browsers, and not resolved: the browser would ask again.
+// the rules of browsers, and not resolved: the browser would resolve them again.
 func page(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(address) > maxURL || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -40,7 +40,7 @@ func publicHost(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return publicAddress(ip)
 	}
-	// A browser decodes and maps what else there may be: %31, full-width digits.
+	// A browser decodes or maps other characters, such as %31 and full-width digits.
 	if strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 		return false
 	}

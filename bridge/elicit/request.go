@@ -21,8 +21,8 @@ import (
 type Request struct {
 	id, run string
 	queue   *Queue
-	form    *mcp.ElicitParams        // nil if
-	model   *mcp.CreateMessageParams // the client's model is asked
+	form    *mcp.ElicitParams        // for the person; nil if the model is asked
+	model   *mcp.CreateMessageParams // for the client's model; nil if the person is asked
 	wanted  context.Context          // ends when nobody waits for the answer any more
 
 	once     sync.Once
@@ -41,7 +41,7 @@ var errClientFailed = errors.New("the client could not ask")
 // ID names the request. No two have the same.
 func (r *Request) ID() string { return r.id }
 
-// Input is the request as part of an answer to a stateless client.
+// Input returns the request as part of an answer to a stateless client.
 func (r *Request) Input() mcp.InputRequest {
 	if r.model != nil {
 		return r.model
@@ -49,7 +49,7 @@ func (r *Request) Input() mcp.InputRequest {
 	return r.form
 }
 
-// Digest is over what is shown.
+// Digest returns the digest of what is shown.
 func (r *Request) Digest() string {
 	text, _ := json.Marshal(r.Input()) // it came as JSON
 	sum := sha256.Sum256(text)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// secretTerms are in texts that ask for a secret, and secretWords are words of
-// them, all as letters has them.
+// secretTerms occur anywhere in texts that ask for a secret, secretWords as words of
+// their own. All are as letters returns them.
 var (
 	secretTerms = lettersOf(`password, passwd, passphrase, passcode, secret, token, api key, access key, private key, signing key, credential,
 		recovery code, backup code, security code, verification code, one-time code, login code, auth code, recovery phrase, seed phrase, mnemonic, card number,
@@ -36,15 +36,15 @@ var lookalikes = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5"
 
 var camelCase = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
 
-// warns matches what asks people to keep a secret to themselves, up to the end of
-// the sentence, and turnsRound what makes something else of such a sentence.
+// warns matches a request to keep a secret to oneself, up to the end of the sentence;
+// turnsRound matches what makes such a sentence ask for one after all.
 var (
 	warns      = regexp.MustCompile(`(?i)\b(?:do not|don't|never) (?:give|enter|share|send|include|provide|type|tell)\b[^.;:!?()\n]*`)
 	turnsRound = regexp.MustCompile(`(?i)\b(?:but|except|only|unless|until|to others|any(?:one|body) else|without|instead|here|below|forget|fail)\b`)
 )
 
-// speaksOfSecret reports whether a text names a kind of secret, in letters that
-// only look like it, too, and does not just warn of giving one away.
+// speaksOfSecret reports whether a text names a kind of secret, be it in letters that
+// only look like the name, and does more than warn of giving one away.
 func speaksOfSecret(text string) bool {
 	text = warns.ReplaceAllStringFunc(text, func(sentence string) string {
 		if turnsRound.MatchString(sentence) {

@@ -1,5 +1,5 @@
-// Package evalview reads what an eval tool answered, for the command line: the result,
-// what is said beside it, and the media that the script emitted.
+// Package evalview takes the answer of an eval tool apart for the command line: the
+// result, the logs and notes beside it, and the media that the script emitted.
 package evalview
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An Answer is what an eval tool answered.
+// An Answer is the answer of an eval tool.
 type Answer struct {
 	Whole  json.RawMessage
-	Result json.RawMessage // nil where there is none
-	// Said are the logs and notes, or the text of the error; they are the script's.
+	Result json.RawMessage // nil if there is none
+	// Said are the logs and notes, or the text of the error. The script wrote them:
+	// escape them before they reach a terminal.
 	Said []string
-	// Failed is set if the script failed, Denied if it did so because a call was
-	// denied.
+	// Failed is set if the script failed, Denied if that was because a call was denied.
 	Failed, Denied bool
 }
 
@@ -56,8 +56,8 @@ func Read(result *mcp.CallToolResult) (Answer, error) {
 	return a, nil
 }
 
-// WriteMedia writes emitted media to files of a folder, and says so on out; without a
-// folder it says what there is.
+// WriteMedia writes emitted media to files in dir and says so on out; with dir empty, it
+// only says what there is.
 func WriteMedia(out io.Writer, content []mcp.Content, dir string) error {
 	n := 0
 	for _, c := range content {

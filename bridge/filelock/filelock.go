@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// ErrHeld is a lock that another process, or another open file, has.
+// ErrHeld means that another process, or another open file, has the lock.
 var ErrHeld = errors.New("the file is locked")
 
 // Wait makes the file at path if need be and takes its lock, which is meant to
-// be held for the time of one write. It waits no longer than most: a process
-// that hangs must not stop others for ever.
+// be held for one write. It waits no longer than most: a process that hangs must
+// not stop others for ever.
 func Wait(path string, most time.Duration) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -24,7 +24,7 @@ func Wait(path string, most time.Duration) (unlock func(), err error) {
 	for {
 		err := Try(f)
 		if err == nil {
-			return func() { f.Close() }, nil // which lets go of it
+			return func() { f.Close() }, nil // which releases it
 		}
 		if !errors.Is(err, ErrHeld) || time.Now().After(until) {
 			f.Close()

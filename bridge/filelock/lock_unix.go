@@ -12,7 +12,7 @@ import (
 // Try locks a file until it is closed, or returns ErrHeld at once.
 func Try(f *os.File) error { return lock(f, unix.LOCK_EX) }
 
-// TryShared is Try with a lock that any number may have, as long as nobody has
+// TryShared is Try for a shared lock, which any number may have as long as nobody has
 // one of Try's.
 func TryShared(f *os.File) error { return lock(f, unix.LOCK_SH) }
 

@@ -10,7 +10,7 @@ import (
 // Try locks a file until it is closed, or returns ErrHeld at once.
 func Try(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// TryShared is Try with a lock that any number may have, as long as nobody has
+// TryShared is Try for a shared lock, which any number may have as long as nobody has
 // one of Try's.
 func TryShared(f *os.File) error { return lock(f, 0) }
 

@@ -1,6 +1,6 @@
 // Package forms asks a person by a form in their MCP client (an elicitation), and
-// reads what the client answers. It keeps no questions and settles nothing: who asks
-// brings the verdict to the broker.
+// reads what the client answers. It keeps no questions and settles nothing: whoever
+// asks passes the verdict to the broker.
 //
 //	New    a request as a form: what is asked, and the choices
 //	Ask    puts it to a client with a session
@@ -24,13 +24,13 @@ import (
 
 // Options say what the client can take.
 type Options struct {
-	Session bool // it has a session in which a yes can count again
-	Titles  bool // it knows choices with titles ("oneOf") instead of "enumNames"
+	Session bool // it has a session, in which a yes can be remembered
+	Titles  bool // it understands choices with titles ("oneOf") instead of "enumNames"
 }
 
-// New is a request as an elicitation: the text, described as how says, and a form
-// whose one required field is the decision. "No" comes first. A reason is not
-// required even where a yes needs one, since clients would not send a no without it.
+// New makes a request into an elicitation: the prompt, described as how says, and a
+// form whose one required field is the decision. "No" comes first. The form requires
+// no reason even if a yes needs one: clients would not send a no without it.
 func New(q approval.Request, how approval.DescribeOptions, o Options) *mcp.ElicitParams {
 	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
 	if q.Decision.Remember && o.Session {
@@ -68,20 +68,20 @@ type Answer struct {
 	Missing   string
 	Dismissed bool // the question was closed and not answered
 	AtOnce    bool // faster than a person could have read it
-	Machine   bool // and not meant for a yes: nobody's no
+	Machine   bool // at once, and no yes: the client itself gave it, not a person
 }
 
-// instant is what a person needs at least to say no to a question. Clients are
-// known that say it by themselves to all questions.
+// instant is the least time that a person needs to say no to a question. Some
+// clients say no by themselves, to every question.
 const instant = 300 * time.Millisecond
 
-// atOnce reports whether an answer that came so long after its question is faster
-// than a person. A time below zero says nothing: the clock was set back.
+// atOnce reports whether an answer came sooner after its question than a person
+// could give it. A negative time says nothing: the clock was set back.
 func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
 
-// Read reads an elicitation's result that came so long after the question
-// was delivered. Only an accepted form with one of the choices that were offered
-// can be a yes.
+// Read reads the result of an elicitation; after is the time since the question was
+// delivered. Only an accepted form with one of the choices that were offered can be
+// a yes.
 func Read(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) Answer {
 	got := Answer{Verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, AtOnce: atOnce(after)}
 	reason, _ := res.Content["reason"].(string)

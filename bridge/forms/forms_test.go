@@ -1,13 +1,13 @@
 package forms
 
 import (
-	"reflect"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/profiles"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -49,8 +49,8 @@ func TestRead(t *testing.T) {
 		"declined as fast as somebody reads": {res: &mcp.ElicitResult{Action: "decline"}, after: instant, want: no(false, "")},
 	} {
 		q := approval.Request{Decision: profiles.Decision{Remember: row.remember}}
-		if got := Read(q, row.res, row.after, row.session); !reflect.DeepEqual(got, row.want) {
-			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, row.want)
+		if diff := cmp.Diff(row.want, Read(q, row.res, row.after, row.session)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestReflex(t *testing.T) {
 		for _, a := range row.answers {
 			x.Note(a)
 		}
-		if got := x.ByItself(); !reflect.DeepEqual(got, row.want) {
+		if got := x.ByItself(); got != row.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Reflex finds out whether a client answers by itself. Its two answers in a row
-// that nobody can have given say so, until one comes that somebody can.
+// A Reflex finds out whether a client answers by itself: it does after two answers
+// in a row that no person can have given, until one comes that a person can have
+// given. Its methods may be called concurrently.
 type Reflex struct {
 	mu    sync.Mutex
 	inRow int
@@ -17,8 +18,8 @@ type Reflex struct {
 // Note notes an answer to a form of ours.
 func (x *Reflex) Note(got Answer) { x.note(got.AtOnce, got.Machine) }
 
-// NoteServerForm notes how long after its question a server's form was answered:
-// that too tells whether a person is there.
+// NoteServerForm notes an answer to a server's form, and how long it took: that too
+// tells whether a person is there.
 func (x *Reflex) NoteServerForm(res *mcp.ElicitResult, after time.Duration) {
 	x.note(atOnce(after), atOnce(after) && res.Action != "accept")
 }

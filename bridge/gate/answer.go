@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"codemode-bridge/bridge/catalog"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -40,20 +41,20 @@ type Resource struct {
 
 // parseAnswer reads a CallToolResult. One that it cannot read is an error: the
 // call was sent, but nobody can tell the script its result.
-func parseAnswer(c *call, reply json.RawMessage) (Answer, error) {
-	a := Answer{Tool: c.tool.Script, Server: c.tool.Server, Raw: reply}
+func parseAnswer(tool *catalog.Tool, reply json.RawMessage) (Answer, error) {
+	a := Answer{Tool: tool.Script, Server: tool.Server, Raw: reply}
 	var r struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
 	if err := json.Unmarshal(reply, &r); err != nil {
-		return a, fmt.Errorf("reading the answer of %s: %w", c.tool.Script, err)
+		return a, fmt.Errorf("reading the answer of %s: %w", tool.Script, err)
 	}
 	for i, raw := range r.Content {
 		block := Content{Raw: raw}
 		if err := json.Unmarshal(raw, &block); err != nil {
-			return a, fmt.Errorf("reading block %d of the answer of %s: %w", i, c.tool.Script, err)
+			return a, fmt.Errorf("reading block %d of the answer of %s: %w", i, tool.Script, err)
 		}
 		a.Content = append(a.Content, block)
 	}
@@ -90,3 +91,7 @@ func (a Answer) ErrorText() string {
 	}
 	return text
 }
+
+// A Reply is what a script gets for a call. Whoever runs the script makes it and
+// knows its type; the gate only passes it on, to the call's journal and in its Answer.
+type Reply any

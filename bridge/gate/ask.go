@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,7 +62,7 @@ func (r *Run) mayAsk(d profiles.Decision) bool {
 func (g *Gate) HasApprovers() bool { return g.approvers() }
 
 // Queues reports whether approvers answer questions that nobody answers at the client.
-func (g *Gate) Queues(d profiles.Decision) bool { return g.desk.queues(d) }
+func (g *Gate) Queues(d profiles.Decision) bool { return g.settler.queues(d) }
 
 // Elsewhere continues the text that says why nobody answers at the client: it says
 // who else could answer a question with this decision.
@@ -154,44 +153,34 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 	return rec
 }
 
-// edit replaces the script's arguments by those that a person wrote. They are
-// frozen and checked like any others, and then judged from the start.
-func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) error {
-	args, err := canon.Parse(v.Args)
-	if err != nil {
-		return denied(c, approval.Stale, "the edited arguments cannot be read: "+unread(err, by))
-	}
-	notes, wrong := view.check(c.tool, args, by)
-	if wrong != nil {
-		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+wrong.Error())
-	}
-	shown := c.args.Digest()
-	hides := hiddenBy(by) // the new arguments are not decided on yet
-	edited := &Edited{By: canon.Escape(v.Who()), From: c.told(c.args, hides), To: c.told(args, hides)}
-	if before := c.edited; before != nil { // the call was asked about and edited before
-		edited.From = before.From
-		if before.By != edited.By {
-			edited.By = before.By + " and " + edited.By
+// barred refuses a call that can no longer be allowed, whatever policy says now:
+// its server is another one, or it was denied in an earlier part of the run.
+func (r *Run) barred(ctx context.Context, view *View, c *call) error {
+	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+		if c.Again {
+			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number))
 		}
+		return err
 	}
-	c.args, c.shown, c.notes, c.edited = args, &shown, notes, edited
-	return nil
+	if !c.Again {
+		return nil
+	}
+	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.args.Digest())
+	switch {
+	case err != nil:
+		return unrecorded(c, err)
+	case !said:
+		return nil
+	}
+	c.verdict = &verdict
+	if lost := r.record(context.WithoutCancel(ctx), r.verdictRecord(c)); lost != nil {
+		return unrecorded(c, lost)
+	}
+	if verdict.Stop {
+		r.host.Stop(stopped(verdict))
+	}
+	return answered(c, verdict)
 }
-
-// told returns arguments of the call for a model, shortened where they are long.
-// Hides is as in displayOptions.
-func (c *call) told(args canon.Args, hides map[string]string) json.RawMessage {
-	o := c.displayOptions(hides)
-	o.MaxBytes, o.MaxString, o.MaxDepth = toldBytes, toldString, toldDepth
-	return json.RawMessage(c.gate.conceal(string(canon.Display(args, o).JSON)))
-}
-
-// Bounds on arguments that are shown to a model.
-const (
-	toldBytes  = 1 << 10
-	toldString = 200
-	toldDepth  = 4
-)
 
 // fallBack answers for a person who cannot be asked. It allows only calls of a
 // client that declared no elicitation, only where the profile says so, and never
@@ -230,25 +219,6 @@ func stopped(no approval.Verdict) error {
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")
 
-// stricter reports whether a decision requires more than the one that was approved.
-// The caller handles a decision that denies.
-func stricter(now, asked profiles.Decision) bool {
-	if now.Disposition != profiles.Ask {
-		return false
-	}
-	for _, q := range now.Quorums {
-		if !slices.ContainsFunc(asked.Quorums, func(had profiles.Quorum) bool { return had.Meets(q) }) {
-			return true
-		}
-	}
-	return now.Risk > asked.Risk || now.Manual && !asked.Manual || now.RequireReason && !asked.RequireReason
-}
-
-// allowed reports whether c is allowed, by policy or by a person.
-func (c *call) allowed() bool {
-	return c.decision.Disposition == profiles.Allow || c.decision.Disposition == profiles.Ask && c.verdict != nil && c.verdict.Approve
-}
-
 // maxToolSays bounds a tool's description in a question, in bytes.
 const maxToolSays = 4000
 
@@ -272,21 +242,22 @@ func (r *Run) request(c *call) approval.Request {
 	}
 	hides := hiddenBy(r.bound(view))
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	preview := r.preview
+	r.mu.Unlock()
 	decision := c.decision
 	decision.Timeout = r.gate.TimeToAnswer(decision)
 	if !r.host.Attended() && !decision.TimeoutExplicit {
 		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client may come back at any time
 	}
-	held, _ := view.held(c.tool)
+	unreviewed, _ := view.unreviewed(c.tool)
 	return approval.Request{
-		Difference: held.Difference, Hides: hides,
+		Difference: unreviewed.Difference, Hides: hides,
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: r.preview, Done: r.madeLocked(), Again: c.Again && !c.Lost,
+		Preview: preview, Done: r.tally.made(), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
-			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: sources,
+			Call: c.Number, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position, Sources: sources,
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},
@@ -300,18 +271,4 @@ func (g *Gate) TimeToAnswer(d profiles.Decision) time.Duration {
 		return g.View().Profiles.PausedFor() // an approver may come at any time
 	}
 	return d.Timeout
-}
-
-// answerWord returns the word for a verdict in records.
-func answerWord(v approval.Verdict) string {
-	switch {
-	case v.Approve && v.Channel == "fallback":
-		return "yes, by fallback"
-	case v.Approve && v.Scope != "":
-		return "yes, " + string(v.Scope)
-	case v.Approve:
-		return "yes, " + string(approval.Once)
-	default:
-		return "no, " + string(v.Reason)
-	}
 }

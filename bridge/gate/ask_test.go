@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -176,8 +178,9 @@ func TestVerdictIsRecordedAndTold(t *testing.T) {
 			t.Errorf("told %q", denied.Message)
 		}
 		rec := a.book.records[2]
-		if rec.Approver != "ann" || rec.Channel != "elicitation" || rec.Answer != "no, elicitation_declined" || rec.Comment != `not \u{1B}today` {
-			t.Errorf("recorded %+v", rec)
+		want := []string{"ann", "elicitation", "no, elicitation_declined", `not \u{1B}today`}
+		if diff := cmp.Diff(want, []string{rec.Approver, rec.Channel, rec.Answer, rec.Comment}); diff != "" {
+			t.Errorf("recorded is another verdict (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -493,8 +496,12 @@ func TestFallback(t *testing.T) {
 				}
 				a.sent()
 				i := slices.IndexFunc(a.book.records, func(r ledger.Record) bool { return r.Event == ledger.Verdict })
-				if i < 0 || a.book.records[i].Channel != "fallback" || a.book.records[i].Answer != "yes, by fallback" || a.book.records[i].Approver != "" {
-					t.Errorf("recorded %s %+v", a.book.events(), a.book.records)
+				if i < 0 {
+					t.Fatalf("recorded %s", a.book.events())
+				}
+				rec := a.book.records[i]
+				if diff := cmp.Diff([]string{"fallback", "yes, by fallback", ""}, []string{rec.Channel, rec.Answer, rec.Approver}); diff != "" {
+					t.Errorf("recorded is another verdict (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -530,7 +537,7 @@ func TestFallbackBesideApprovers(t *testing.T) {
 				}
 				caller, b := &fakeCaller{reply: okReply}, &book{}
 				g := newGate(t, supervised(p), caller, b)
-				g.approvers, g.desk.Approvers = yesThereAre, yesThereAre
+				g.approvers, g.settler.Approvers = yesThereAre, yesThereAre
 				a := askAt(t, g, caller, b, row.reach, deletion)
 				if waits := a.g.Broker().Waiting("r1") > 0; waits != row.waits {
 					t.Fatalf("waits for approvers: %v", waits)
@@ -559,7 +566,7 @@ func TestNobodyAtTheClientBesideApprovers(t *testing.T) {
 				p.ElicitationFallback = &fallback
 				caller, b := &fakeCaller{reply: okReply}, &book{}
 				g := newGate(t, supervised(p), caller, b)
-				g.approvers, g.desk.Approvers = yesThereAre, yesThereAre
+				g.approvers, g.settler.Approvers = yesThereAre, yesThereAre
 				a := askAt(t, g, caller, b, ByElicitation, deletion)
 				a.answer(approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the question was dismissed"})
 				synctest.Wait()

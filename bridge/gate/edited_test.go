@@ -37,8 +37,11 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 			seen[rec.Event] = true
 			switch rec.Event {
 			case ledger.Answered, ledger.Verdict:
-				if rec.Digest != asked || rec.EditedDigest != sent || !strings.Contains(string(rec.EditedArgs), "[hidden") || rec.EditedBy != "" {
-					t.Errorf("%s says %s, edited %s to %s", rec.Event, rec.Digest, rec.EditedDigest, rec.EditedArgs)
+				if diff := cmp.Diff([]string{asked, sent, ""}, []string{rec.Digest, rec.EditedDigest, rec.EditedBy}); diff != "" {
+					t.Errorf("%s says something else (-want +got):\n%s", rec.Event, diff)
+				}
+				if !strings.Contains(string(rec.EditedArgs), "[hidden") {
+					t.Errorf("%s is edited to %s", rec.Event, rec.EditedArgs)
 				}
 				if rec.Event == ledger.Verdict && string(rec.Args) != `{"path":"/tmp/x"}` {
 					t.Errorf("the verdict is on %s", rec.Args)

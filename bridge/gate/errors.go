@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/profiles"
 )
@@ -59,9 +58,10 @@ type CallError struct {
 func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Tool, e.Err) }
 func (e *CallError) Unwrap() error { return e.Err }
 
-// unknownTool says that no tool is called name, and which have similar names.
-func unknownTool(view *View, r *Run, name string) *UnknownToolError {
-	e := &UnknownToolError{Name: name, Near: view.Sees(r.Profile).Near(name, 3)}
+// unknownTool says that no tool is called name, and which of those that the script
+// sees have similar names.
+func unknownTool(seen *catalog.View, name string) *UnknownToolError {
+	e := &UnknownToolError{Name: name, Near: seen.Near(name, 3)}
 	e.Message = fmt.Sprintf("there is no tool %q", name)
 	if len(e.Near) > 0 {
 		e.Message += "; did you mean " + strings.Join(e.Near, " or ") + "?"
@@ -69,31 +69,6 @@ func unknownTool(view *View, r *Run, name string) *UnknownToolError {
 		e.Message += `; find one with await codemode.search_tools({query: "..."})`
 	}
 	return e
-}
-
-// newArgumentError says what is wrong with the arguments of a call to tool.
-func newArgumentError(tool *catalog.Tool, wrong string) *ArgumentError {
-	return &ArgumentError{Tool: tool.Script, Declaration: tool.Declaration(),
-		Message: fmt.Sprintf("%s was not sent: %s. Declaration: %s", tool.Script, wrong, tool.Declaration())}
-}
-
-// unfit says why the arguments of a call to tool could not be frozen.
-func unfit(tool *catalog.Tool, err error, by []*profiles.Profile) *ArgumentError {
-	e := newArgumentError(tool, unread(err, by))
-	var frozen *canon.Error
-	if errors.As(err, &frozen) {
-		e.Path = pointer(steps(frozen.Path))
-	}
-	return e
-}
-
-// unread puts an error of canon.Parse in words, without what the profiles hide.
-func unread(err error, by []*profiles.Profile) string {
-	var frozen *canon.Error
-	if !errors.As(err, &frozen) || frozen.Path == "" {
-		return err.Error()
-	}
-	return "reading " + canon.Escape(placeText(steps(frozen.Path), canon.DisplayOptions{Hidden: hiddenBy(by)})) + ": " + frozen.Reason
 }
 
 // denied says that c was not sent, and why. The text is what a person or the
@@ -185,21 +160,12 @@ func again(e *approval.DeniedError) string {
 	}
 }
 
-// retry says for an effect whether a call that was refused with err may be made
-// again in another run.
-func retry(err error) string {
-	var denied *approval.DeniedError
-	switch {
-	case !errors.As(err, &denied):
-		return RetryChanged // its arguments or its name are wrong
-	case denied.Rerunnable():
-		return ""
-	}
-	return RetryNever
-}
-
 // unrecorded says that c was refused because it could not be recorded.
 func unrecorded(c *call, err error) *approval.DeniedError {
 	return &approval.DeniedError{Tool: c.tool.Script, Reason: approval.AuditUnavailable, Err: err,
 		Message: c.tool.Script + " was not sent: its record could not be written, and what cannot be recorded is not done. The same call may be made again later"}
 }
+
+// ErrSuspended is returned by the calls of a suspended run: they are neither made
+// nor refused, and nothing is recorded about them.
+var ErrSuspended = errors.New("the run is suspended while it waits")

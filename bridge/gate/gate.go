@@ -13,18 +13,19 @@
 // where it comes from ([Origin]), who runs its script ([Host]), and what its calls
 // have done so far ([Effect]). A [Call] ends in an [Answer] or in one of the typed
 // errors. Verdicts reach the gate's broker through a [Settler].
+//
+// The way of a call is [Gate.Call], below. Its steps are in decide.go (policy), ask.go
+// (people) and outcome.go (sending, and what is recorded of it).
 package gate
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -75,7 +76,7 @@ type Configuration struct {
 
 // A Gate decides and sends calls. Any number of goroutines may use it.
 type Gate struct {
-	desk      *Settler
+	settler   *Settler
 	caller    Caller
 	reader    Reader
 	recorder  ledger.Recorder
@@ -104,8 +105,8 @@ func New(view *View, o Options) *Gate {
 		o.Conceal = func(text string) string { return text }
 	}
 	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
-	g.desk = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
-	g.desk.Listen()
+	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
+	g.settler.Listen()
 	g.view.Store(view)
 	return g
 }
@@ -129,12 +130,19 @@ func (g *Gate) fits(e approval.StoredRequest, raw json.RawMessage) error {
 	return nil
 }
 
+// redact returns a text for a record that belongs to no run, without what looks like
+// a secret.
+func (g *Gate) redact(text string) string {
+	shown, _ := canon.DisplayOptions{FingerprintKey: g.prints}.Redact(text)
+	return shown
+}
+
 // Broker returns the broker that the gate asks.
 func (g *Gate) Broker() *approval.Broker { return g.broker }
 
 // Settle settles a request by a verdict, as [Settler.Settle] does.
 func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
-	return g.desk.Settle(ctx, id, about, v)
+	return g.settler.Settle(ctx, id, about, v)
 }
 
 // Configuration returns the configuration that the gate decides by.
@@ -151,40 +159,13 @@ func (g *Gate) Replace(view *View) {
 	g.broker.EndAllStale(outdated(view))
 }
 
-// A Call is a call as the script made it.
-type Call struct {
-	Number   int    // within its run, from 1
-	Name     string // as the script wrote it: a script name or server__tool
-	Args     json.RawMessage
-	Position analysis.Position
-	Journal  Journal // of this call; nil is none
-	// Reply, if not nil, turns what Call is about to return into what the script
-	// gets, before the outcome is recorded, so that the journal has it.
-	Reply func(Answer, error) Reply
-	// Again says that the run is being replayed and that this is the first time it
-	// makes the call since: a question asked about it before still counts.
-	Again bool
-	// Lost says that an earlier part of the run sent the call and its answer is not
-	// known: it is sent again only if it is repeatable.
-	Lost bool
-}
-
-// A Reply is what a script gets for a call. Whoever runs the script makes it and
-// knows its type; the gate only passes it on, to the call's journal and in its Answer.
-type Reply any
-
-func (c Call) reply(a Answer, err error) Reply {
-	if c.Reply == nil {
-		return nil
+// outdated returns the questions that need no answer any more, because their server
+// has been replaced by another one.
+func outdated(view *View) func(approval.Key) bool {
+	return func(k approval.Key) bool {
+		now, there := view.Identities[k.Server]
+		return there && now != k.Identity
 	}
-	return c.Reply(a, err)
-}
-
-func (c Call) journal() Journal {
-	if c.Journal == nil {
-		return noJournal{}
-	}
-	return c.Journal
 }
 
 // Call makes one call of run r: it freezes the arguments, looks the tool up,
@@ -205,7 +186,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	identity, ok := view.Identities[tool.Server]
 	if !ok && tool.Server != "" && view.Identities != nil {
-		return r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
+		return r.refuse(ctx, c, nil, unknownTool(view.Sees(r.Profile), c.Name))
 	}
 	args, err := canon.Parse(c.Args) // frozen: nothing changes them from here on
 	if err != nil {
@@ -270,7 +251,7 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 	}
 	switch {
 	case !ok:
-		return nil, nil, unknownTool(view, r, name)
+		return nil, nil, unknownTool(view.Sees(r.Profile), name)
 	case tool.Stale:
 		return nil, nil, &UnknownToolError{Name: name, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
 	}
@@ -308,14 +289,4 @@ func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	e.SetEscapeHTML(false) // a model reads this
 	err = e.Encode(reply)
 	return text.Bytes(), err
-}
-
-// wasSent reports whether the upstream may have received a call that ended
-// with err.
-func wasSent(err error) bool {
-	var s interface{ WasSent() bool }
-	if errors.As(err, &s) {
-		return s.WasSent()
-	}
-	return true
 }

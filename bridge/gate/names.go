@@ -73,7 +73,7 @@ func (t twins) key() string {
 	return b.String()
 }
 
-// String shows both names, as far as a person may see them.
+// text shows both names, as far as a person may see them.
 func (t twins) text(hidden canon.DisplayOptions) string {
 	var way []string
 	for _, s := range t.way {
@@ -89,20 +89,17 @@ func (t twins) text(hidden canon.DisplayOptions) string {
 	return "two names in " + placeText(way, hidden) + " differ in case alone" // beneath a hidden one
 }
 
-// maxNoted is how many twins a record names.
-const maxNoted = 5
-
 // checkNames refuses twins if the server might read the one that was not decided
 // on: if the tool declares one of them, or if a rule of the judging profiles reads
 // or hides one. All others only become notes for the record: in plain data both
 // names may be intended.
-func (v *View) checkNames(tool *catalog.Tool, args map[string]any, by []*profiles.Profile) (notes []string, err *ArgumentError) {
+func checkNames(tool *catalog.Tool, schema *jsonschema.Schema, args map[string]any, by []*profiles.Profile) (notes []string, err *ArgumentError) {
 	found := findTwins(args)
 	if len(found) == 0 {
 		return nil, nil
 	}
 	hidden := canon.DisplayOptions{Hidden: hiddenBy(by)}
-	declared := declarations{schema: v.schemaOf(tool), tool: tool, places: map[string]map[string]bool{}}
+	declared := declarations{schema: schema, tool: tool, places: map[string]map[string]bool{}}
 	var reads []func(name string, depth int) bool
 	for _, p := range by {
 		reads = append(reads, p.Reads(tool.Server, tool.Name))

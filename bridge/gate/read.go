@@ -49,7 +49,7 @@ func (g *Gate) read(ctx context.Context, view *View, r *Run, c *call) (json.RawM
 	return structured(nil, map[string]json.RawMessage{"": reply})
 }
 
-var errNoReader = fmt.Errorf("resources and prompts are not to be had here")
+var errNoReader = errors.New("resources and prompts are unavailable here")
 
 // listMember is where the result of a list has its entries.
 var listMember = map[string]string{

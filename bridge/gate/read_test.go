@@ -80,8 +80,9 @@ func TestReadGivesTextAndMedia(t *testing.T) {
 	if answer.Text() != "hello" || !slices.Equal(kinds, []string{"text", "image", "resource"}) || answer.Content[2].Resource.Blob != "aGk=" {
 		t.Errorf("got %q, %v", answer.Text(), kinds)
 	}
-	if rec := b.records[1]; rec.Server != "docs" || rec.Tool != "resources/read" || string(rec.Args) != `{"uri":"doc://a"}` || rec.Risk != "low" {
-		t.Errorf("recorded %+v", rec)
+	rec, want := b.records[1], []string{"docs", "resources/read", `{"uri":"doc://a"}`, "low"}
+	if diff := cmp.Diff(want, []string{rec.Server, rec.Tool, string(rec.Args), rec.Risk}); diff != "" {
+		t.Errorf("recorded is another call (-want +got):\n%s", diff)
 	}
 }
 
@@ -176,8 +177,8 @@ func TestReadOfAllServersIsGatedServerByServer(t *testing.T) {
 		if r.Notify {
 			word += " announced"
 		}
-		if r.Call != 7 || r.Trace != "r1.7" || r.Tool != "resources/list" || r.Risk != "low" {
-			t.Errorf("recorded %+v", r)
+		if diff := cmp.Diff([]any{7, "r1.7", "resources/list", "low"}, []any{r.Call, r.Trace, r.Tool, r.Risk}); diff != "" {
+			t.Errorf("recorded is another call (-want +got):\n%s", diff)
 		}
 		recorded[r.Server] += word + ";"
 	}

@@ -28,9 +28,9 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	tool, ok := view.Catalog.Saved(c.Name)
 	if !ok {
 		c.Name = savedName(c.Name)
-		return refuse(nil, unknownScript(view, r, c.Name))
+		return refuse(nil, unknownScript(view.Sees(r.Profile), c.Name))
 	}
-	made, by := &call{Call: c, tool: tool}, r.bound(view)
+	made, by := &call{Call: c, gate: g, tool: tool}, r.bound(view)
 	if tool.Saved.Problem != "" {
 		return refuse(made, &UnknownToolError{Name: tool.Script, Message: fmt.Sprintf("saved script %s can't be run: %s", tool.Name, tool.Saved.Problem)})
 	}
@@ -50,7 +50,7 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	rec := made.record(ledger.SavedScript)
 	rec.Name, rec.Tool, rec.Outcome, rec.ScriptHash = tool.Name, tool.Script, ledger.Done, tool.Digest
 	rec.Input = canon.Display(made.args, r.recordOptions()).JSON
-	if r.first(tool.Digest) {
+	if _, again := r.scripts.LoadOrStore(tool.Digest, true); !again { // once, though it may run in a loop
 		rec.Script = canon.EscapeLines(r.redact(tool.Saved.Source))
 	}
 	if err := r.record(ctx, rec); err != nil {
@@ -59,29 +59,14 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	return *tool.Saved, nil
 }
 
-// first reports whether this is the run's first use of a digest, so that a script
-// that is run in a loop is recorded once.
-func (r *Run) first(digest string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.scripts[digest] {
-		return false
-	}
-	if r.scripts == nil {
-		r.scripts = map[string]bool{}
-	}
-	r.scripts[digest] = true
-	return true
-}
-
 // savedName returns the name of a saved script among those of tools.
 func savedName(name string) string { return `run("` + name + `")` }
 
 // unknownScript says that no saved script is called name, and which have similar
 // names.
-func unknownScript(view *View, r *Run, name string) *UnknownToolError {
+func unknownScript(seen *catalog.View, name string) *UnknownToolError {
 	e := &UnknownToolError{Name: name, Message: "there is no saved script " + canon.Escape(name)}
-	for _, near := range view.Sees(r.Profile).Near(name, 3) {
+	for _, near := range seen.Near(name, 3) {
 		if strings.HasPrefix(near, "run(") {
 			e.Near = append(e.Near, near)
 		}

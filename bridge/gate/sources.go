@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
@@ -49,6 +48,3 @@ func (r *Run) findSources(c *call) {
 		c.decision.Reasons = append(c.decision.Reasons, profiles.Reason{Kind: profiles.KindRisk, Risk: c.decision.Risk, Detail: "passes on what was read from " + name})
 	}
 }
-
-// asked returns the arguments for the person who is asked.
-func (c *call) asked() canon.Shown { return approval.DisplayArgs(c.decision, c.args) }

@@ -48,27 +48,27 @@ type UnreviewedTool struct {
 	Difference []string
 }
 
-// held reports whether a tool is unreviewed. Methods that read what a server has
+// unreviewed reports whether a tool is unreviewed. Methods that read what a server has
 // besides tools have names of our own and never are.
-func (v *View) held(t *catalog.Tool) (UnreviewedTool, bool) {
+func (v *View) unreviewed(t *catalog.Tool) (UnreviewedTool, bool) {
 	if t.Method {
 		return UnreviewedTool{}, false
 	}
-	h, ok := v.Unreviewed[ToolName{t.Server, t.Name}]
-	return h, ok
+	u, ok := v.Unreviewed[ToolName{t.Server, t.Name}]
+	return u, ok
 }
 
 // Facts returns what policy may know about a tool, without the facts of a call. An
 // unreviewed tool has two, as it is and as it was accepted, and both count.
 func (v *View) Facts(t *catalog.Tool) []profiles.Call {
-	h, held := v.held(t)
+	u, unreviewed := v.unreviewed(t)
 	is := profiles.Call{Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description, Annotations: t.Annotations,
-		TrustAnnotations: t.Method || v.Trusted[t.Server] && !held, Changed: h.Why} // a method's annotations are our own
-	if h.Was == nil {
+		TrustAnnotations: t.Method || v.Trusted[t.Server] && !unreviewed, Changed: u.Why} // a method's annotations are our own
+	if u.Was == nil {
 		return []profiles.Call{is}
 	}
 	was := is
-	was.Title, was.Description, was.Annotations = h.Was.Title, h.Was.Description, h.Was.Annotations
+	was.Title, was.Description, was.Annotations = u.Was.Title, u.Was.Description, u.Was.Annotations
 	return []profiles.Call{is, was}
 }
 

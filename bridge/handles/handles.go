@@ -14,6 +14,7 @@
 package handles
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type Item struct {
 	MIMEType string // "" if it is not known
 	URI      string // "" if it has none
 	Text     string // read by slice, if JSON is nil
+	Base64   bool   // Text encodes the content, which is bytes
 	JSON     json.RawMessage
 	Block    json.RawMessage // the content block that emit attaches; nil if there is none
 }
@@ -63,7 +65,17 @@ type Handle struct {
 	Kind     string `json:"kind"`
 	MIMEType string `json:"mimeType,omitempty"`
 	URI      string `json:"uri,omitempty"`
-	Size     int    `json:"size"` // bytes of text, base64 or JSON
+	Size     int    `json:"size"` // bytes of the content; of media, before base64
+}
+
+// size is the number of bytes of the content.
+func (it Item) size() int {
+	if !it.Base64 {
+		return len(it.Text) + len(it.JSON)
+	}
+	text := strings.TrimRight(it.Text, "=\r\n")
+	breaks := strings.Count(text, "\n") + strings.Count(text, "\r") // some servers write lines
+	return base64.RawStdEncoding.DecodedLen(len(text) - breaks)
 }
 
 // A Kept is what a handle stands for, as a journal keeps it.
@@ -93,7 +105,7 @@ func (s *Store) Put(it Item) Handle {
 		s.items[0] = nil
 		s.items = s.items[1:]
 	}
-	return Handle{Handle: kept.ID, Kind: it.Kind, MIMEType: it.MIMEType, URI: it.URI, Size: len(it.Text) + len(it.JSON)}
+	return Handle{Handle: kept.ID, Kind: it.Kind, MIMEType: it.MIMEType, URI: it.URI, Size: it.size()}
 }
 
 func (s *Store) addLocked(k Kept) {
@@ -102,7 +114,7 @@ func (s *Store) addLocked(k Kept) {
 	s.bytes += one.size()
 }
 
-// Restore puts items back that a journal has kept, under their old handles.
+// Restore puts back items from a journal, under their old handles.
 func (s *Store) Restore(items []Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +156,7 @@ func (s *Store) find(id string) (*stored, error) {
 }
 
 // Read returns the part of an item at a path, as JSON. An empty path is all of it;
-// of a text a path can only be a slice, such as "[0:1000]".
+// into a text a path can only be a slice, such as "[0:1000]".
 func (s *Store) Read(id, path string) (json.RawMessage, error) {
 	it, err := s.find(id)
 	if err != nil {

@@ -1,6 +1,7 @@
 package handles
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -66,5 +67,24 @@ func TestHandlesMakeRoomAndExpire(t *testing.T) {
 	now = now.Add(lifetime + time.Second)
 	if _, err := h.find(second); err == nil {
 		t.Error("a handle outlived its time")
+	}
+}
+
+// A handle's size is that of the content, however its base64 is written.
+func TestSizeIsOfTheContent(t *testing.T) {
+	h := New(time.Now)
+	for n := range 7 {
+		content := strings.Repeat("x", n)
+		encoded := base64.StdEncoding.EncodeToString([]byte(content))
+		for _, it := range []Item{
+			{Text: content},
+			{Text: encoded, Base64: true},
+			{Text: strings.TrimRight(encoded, "="), Base64: true},
+			{Text: strings.Join(strings.SplitAfter(encoded, "x4"), "\r\n") + "\n", Base64: true},
+		} {
+			if got := h.Put(it).Size; got != n {
+				t.Errorf("%q (base64 %v) has %d bytes, want %d", it.Text, it.Base64, got, n)
+			}
+		}
 	}
 }

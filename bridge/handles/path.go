@@ -103,7 +103,7 @@ func (st step) bounds(n int) (from, to int) {
 	return from, to
 }
 
-// pathKey writes a key as a path begins with it.
+// pathKey writes a key as the beginning of a path.
 func pathKey(key string) string {
 	if key == "" || strings.ContainsAny(key, `.["\`) || canon.Escape(key) != key {
 		return "[" + quoted(key) + "]"

@@ -27,9 +27,9 @@ type detail struct {
 
 var details = []detail{{3, 3, 24, 200}, {2, 3, 24, 200}, {2, 2, 8, 100}, {1, 2, 24, 80}, {1, 1, 8, 40}, {0, 0, 0, 20}}
 
-// Fit returns a result as it is if it has at most most bytes, and else a summary of
-// it: its shape, a sample, and a handle to the whole, which keep has from then on.
-// If keep is nil there is no handle: nothing would be left to read it.
+// Fit returns a result unchanged if it has at most most bytes. Otherwise it returns a
+// summary: the shape, a sample, and a handle to the whole, which keep then holds. If
+// keep is nil there is no handle, since no later script could read it.
 func Fit(value json.RawMessage, most int, keep *Store) json.RawMessage {
 	if len(value) <= most {
 		return value

@@ -10,10 +10,9 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// pick walks along steps through a kept value and returns what is there. It
-// works on the JSON text itself: a script may read a part of a large value a
-// thousand times, and none of them may cost what the whole would cost as Go
-// values.
+// pick walks along steps through a kept value and returns what is there. It works on
+// the JSON text itself: a script may read parts of a large value a thousand times,
+// and must not pay each time for decoding the whole.
 func pick(value json.RawMessage, steps []step, at string) (json.RawMessage, error) {
 	for ; len(steps) > 0; steps = steps[1:] {
 		st := steps[0]
@@ -73,7 +72,7 @@ func part(text string, st step) string {
 	return text[min(start, end):end]
 }
 
-// member returns the value of a key; of one that is there twice, the last.
+// member returns the value of a key; if the key occurs twice, the last.
 func member(object []byte, key, where string) (json.RawMessage, error) {
 	var found json.RawMessage
 	err := each(object, func(name, value []byte) error {
@@ -141,7 +140,7 @@ func slice(array []byte, st step) (json.RawMessage, error) {
 	if err != nil || from >= to {
 		return json.RawMessage("[]"), err
 	}
-	// Both are parts of the array: what is between them are the others.
+	// Both point into the array, with the other elements between them.
 	start, end := cap(array)-cap(first), cap(array)-cap(last)+len(last)
 	out := make(json.RawMessage, 0, end-start+2)
 	return append(append(append(out, '['), array[start:end]...), ']'), nil
@@ -252,7 +251,7 @@ func trimJSON(data []byte) []byte {
 	return data
 }
 
-// outline says what a value is, for an error: of a large one only its kind.
+// outline says what a value is, for an error: of a large value only the kind.
 func outline(value []byte) string {
 	const small = 64 << 10
 	if len(value) > small {

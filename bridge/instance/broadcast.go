@@ -38,7 +38,7 @@ func (b *broadcast) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// unheard is what was said while there was no client.
+// unheard returns what was said while there was no client.
 func (b *broadcast) unheard() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"codemode-bridge/bridge/filelock"
 )
 
-// errNoInstance is a rendezvous without an instance, or with one that is about to
-// end.
+// errNoInstance says that a rendezvous has no instance, or one that is about to end.
 var errNoInstance = errors.New("no bridge runs here")
 
 // between is the pause between two attempts while others start an instance.
@@ -50,7 +49,7 @@ func (r *Rendezvous) startOne(ctx context.Context, start func(context.Context) e
 		return fmt.Errorf("starting a bridge for all windows: %w", err)
 	}
 	defer l.release()
-	if u, err := r.dial(ctx); err == nil { // another has been quicker
+	if u, err := r.dial(ctx); err == nil { // another was quicker
 		u.Close()
 		return nil
 	}
@@ -99,7 +98,7 @@ type Status struct {
 
 // A ClientStatus is one client connection of an instance.
 type ClientStatus struct {
-	PID   int       `json:"pid"` // of its process, as that says
+	PID   int       `json:"pid"` // of its process, by its own account
 	Since time.Time `json:"since"`
 }
 

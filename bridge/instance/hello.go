@@ -52,7 +52,7 @@ type Conn struct {
 	*net.UnixConn
 	// On the instance's side: what is asked for, and for which other connection.
 	ask, client string
-	pid         int // of the client's process, as it says
+	pid         int // of the client's process, by its own account
 	// Welcome is what the instance said; on the client's side.
 	Welcome Welcome
 }
@@ -67,12 +67,12 @@ func (c *Conn) accept(w Welcome) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// receive reads a client's line on the instance's side, and refuses whoever
-// must not be there.
+// receive reads a client's line on the instance's side, and refuses whoever may not
+// be served.
 func (r *Rendezvous) receive(u *net.UnixConn) (*Conn, error) {
 	u.SetDeadline(time.Now().Add(lineTime))
 	if err := r.checkPeer(u); err != nil {
-		return nil, err // and not a word
+		return nil, err // without an answer
 	}
 	var h hello
 	if err := readLine(u, &h); err != nil {
@@ -93,7 +93,7 @@ func (r *Rendezvous) receive(u *net.UnixConn) (*Conn, error) {
 	return &Conn{UnixConn: u, ask: h.Ask, client: h.Client, pid: h.PID}, nil
 }
 
-// greet says the client's line and reads the instance's.
+// greet sends the client's line and reads the instance's.
 func (r *Rendezvous) greet(u *net.UnixConn, ask, client string) (*Conn, error) {
 	if err := r.checkPeer(u); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (r *Rendezvous) greet(u *net.UnixConn, ask, client string) (*Conn, error) {
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, errors.New("the bridge that runs does not answer")
 	case err != nil:
-		return nil, errNoInstance // it ends
+		return nil, errNoInstance // it is ending
 	case c.Welcome.Refused != "":
 		return nil, errors.New(c.Welcome.Refused)
 	case c.Welcome.Join != protocol:

@@ -21,18 +21,17 @@ type Bridge struct {
 	// Serve serves one client, until it goes away or ctx ends. It may close the
 	// stream, which ends reading from it; the instance closes the connection.
 	Serve func(ctx context.Context, client io.ReadWriteCloser) error
-	// Status tells of the upstream servers, and how many runs there are.
+	// Status returns the upstream servers, and how many runs there are.
 	Status func() (servers []ServerStatus, runs int)
 	Logger *slog.Logger
 }
 
-// Options are what an instance is told beside its bridge.
+// Options are the settings of an instance.
 type Options struct {
 	Version string
 	// Log is the folder of the log, which clients are told of.
 	Log string
-	// Linger is how long it goes on after the last client has gone; zero is not
-	// at all.
+	// Linger is how long it goes on after the last client has gone; zero: not at all.
 	Linger time.Duration
 }
 
@@ -52,8 +51,8 @@ type Instance struct {
 	mu      sync.Mutex
 	ending  bool
 	clients []*client // that are open
-	last    []*client // that have gone, and whose processes wait for the end of it all
-	count   int       // of all that there ever were
+	last    []*client // that have gone, and whose processes wait until the instance has ended
+	count   int       // of all clients so far
 }
 
 // A client is one client connection of an instance.
@@ -74,7 +73,7 @@ func New(l *Listener, o Options) *Instance {
 // process copies it to its own standard error. Writing never blocks.
 func (i *Instance) Stderr() io.Writer { return &i.said }
 
-// Unheard is what was said while there was no client.
+// Unheard returns what was said while there was no client.
 func (i *Instance) Unheard() []byte { return i.said.unheard() }
 
 // Serve serves clients until the last has gone, or ctx ends. It writes a byte to
@@ -109,8 +108,8 @@ func (i *Instance) Serve(ctx context.Context, ready io.WriteCloser, b Bridge) er
 	return nil
 }
 
-// Disconnect lets the clients go that were kept until all has ended, and waits
-// until no connection is handled.
+// Disconnect closes the connections that were kept until everything has ended, and
+// waits until no connection is handled.
 func (i *Instance) Disconnect() {
 	i.mu.Lock()
 	last := i.last
@@ -141,7 +140,7 @@ func (i *Instance) handle(ctx context.Context, conn *Conn) {
 	case askStatus:
 		if conn.accept(Welcome{PID: os.Getpid()}) == nil {
 			conn.SetDeadline(time.Now().Add(statusTime))
-			_ = json.NewEncoder(conn).Encode(i.status()) // whoever asked has gone
+			_ = json.NewEncoder(conn).Encode(i.status()) // whoever asked may have gone
 		}
 	}
 	conn.Close()
@@ -193,8 +192,8 @@ func (i *Instance) converse(ctx context.Context, c *client) {
 	log.Info("a window has gone", "err", err)
 }
 
-// leave ends a client. The last one stays connected until all has ended, so that
-// its process ends no sooner: see Disconnect.
+// leave ends a client. The last one stays connected until everything has ended, so
+// that its process ends no sooner: see Disconnect.
 func (i *Instance) leave(ctx context.Context, c *client) {
 	defer i.sessions.Done()
 	i.mu.Lock()
@@ -251,10 +250,10 @@ func (i *Instance) status() Status {
 	return s
 }
 
-// A stream is a client connection as a Bridge sees it. Closing it ends reading
-// alone: the connection ends when the client does. It closes the connection of a
-// client that does not take a message in time, because whatever tells all
-// clients something writes to one after the other.
+// A stream is a client connection as a Bridge sees it. Closing it ends only the
+// reading: the connection ends when the client does. It closes the connection of a
+// client that does not read a message in time, because what is sent to all clients is
+// written to one after the other.
 type stream struct {
 	*Conn
 	ctx  context.Context // of the instance

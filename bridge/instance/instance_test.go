@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A client that does not read is let go: the others wait for it no longer.
+// A client that does not read is disconnected, so that the others need not wait for it.
 func TestAClientThatDoesNotReadIsLetGo(t *testing.T) {
 	t.Parallel()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})

@@ -28,12 +28,12 @@ func (r *Rendezvous) Own(ctx context.Context) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting for the bridge that ran here to end: %w", err)
 	}
-	// Whoever made a socket that is there has ended: it had the lock.
+	// The process that left a socket here has ended: it held the lock.
 	if err := os.Remove(r.socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		held.release()
 		return nil, fmt.Errorf("removing a socket that was left behind: %w", err)
 	}
-	// What it said is over; what is said from now on is ours.
+	// What it said is outdated; what is said from now on is ours.
 	if err := os.Truncate(r.LastWords(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		held.release()
 		return nil, fmt.Errorf("emptying what the bridge before said: %w", err)

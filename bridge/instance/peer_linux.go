@@ -1,22 +1,11 @@
 package instance
 
-import (
-	"errors"
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peer is the user at the other end.
-func peer(c *net.UnixConn) (uid int, err error) {
-	raw, err := c.SyscallConn()
+// peerOf returns the user at the other end of a socket.
+func peerOf(socket int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return -1, err
-	}
-	var cred *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, failed); err != nil {
 		return -1, err
 	}
 	return int(cred.Uid), nil

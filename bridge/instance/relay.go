@@ -15,12 +15,12 @@ import (
 	"codemode-bridge/bridge/rpc"
 )
 
-// lastAnswers is how long a client that has said all it will say waits for
-// answers: then what is still open is cancelled. A shell that pipes a request
-// into `run` gets its answer by that.
+// lastAnswers is how long a client that will send nothing more waits for answers;
+// then what is still open is cancelled. So a shell that pipes a request into `run`
+// gets its answer.
 const lastAnswers = 2 * time.Second
 
-// errGone is the end of an instance that a client still needed.
+// errGone says that an instance has ended while a client still needed it.
 var errGone = errors.New("the bridge that served this window has ended")
 
 // Relay carries messages between this process's client and the instance, until
@@ -64,7 +64,7 @@ func (r *Rendezvous) Relay(ctx context.Context, client io.ReadWriter, conn *Conn
 	out := bufio.NewReaderSize(conn, 64<<10)
 	for {
 		line, err := out.ReadBytes('\n')
-		if err != nil { // half a line is none
+		if err != nil { // half a line is not a message
 			break
 		}
 		open.answered(line)
@@ -91,8 +91,8 @@ func (r *Rendezvous) Relay(ctx context.Context, client io.ReadWriter, conn *Conn
 	return fmt.Errorf("%w (process %d)%s", errGone, conn.Welcome.PID, hint)
 }
 
-// hear copies what the instance says to stderr. The function that it returns
-// waits, not for long, until all of it has come.
+// hear copies what the instance says to stderr. The function that it returns waits,
+// for a short time, until all of it has come.
 func (r *Rendezvous) hear(ctx context.Context, stderr io.Writer, client string) (wait func()) {
 	talk, err := r.ask(ctx, askTalk, client)
 	if err != nil {

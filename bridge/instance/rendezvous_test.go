@@ -32,7 +32,8 @@ func at(t *testing.T, f Folders, identity ...string) *Rendezvous {
 	return p
 }
 
-// echo is an instance that gives back what it gets. What it returns ends it.
+// echo makes an instance that sends back what it gets. The function that it returns
+// ends the instance.
 func echo(t *testing.T, p *Rendezvous) (h *Listener, end func()) {
 	t.Helper()
 	h, err := p.Own(t.Context())
@@ -60,7 +61,7 @@ func echo(t *testing.T, p *Rendezvous) (h *Listener, end func()) {
 
 func nobody(context.Context) error { return errors.New("nobody was to be started") }
 
-// says sends a line and wants it back.
+// says sends a line and expects it back.
 func says(t *testing.T, c *Conn, line string) {
 	t.Helper()
 	if _, err := io.WriteString(c, line); err != nil {
@@ -294,7 +295,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// What follows the two lines reaches the one who is to read it, to the byte.
+// Every byte after the two lines reaches whoever is to read it.
 func TestReadLineReadsNoMore(t *testing.T) {
 	r := strings.NewReader("{\"join\":1,\"ask\":\"serve\"}\nrest")
 	var h hello
@@ -309,7 +310,8 @@ func TestReadLineReadsNoMore(t *testing.T) {
 	}
 }
 
-// What the next instance says is neither emptied nor removed by the one before.
+// The last words of the next instance are neither emptied nor removed by the one
+// before.
 func TestWhatTheNextInstanceSays(t *testing.T) {
 	p := at(t, folders(t))
 	first, err := p.Own(t.Context())

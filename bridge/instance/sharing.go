@@ -29,8 +29,8 @@ type Sharing struct {
 // every client would get what the first one has.
 var ErrNotShared = errors.New("windows that share this bridge may differ in it: close all windows, or use run --alone")
 
-// Covers refuses a configuration for which the clients would have to have more
-// in common than they do.
+// Covers refuses a configuration for which the clients would need more in common than
+// they have.
 func (s Sharing) Covers(more Sharing) error {
 	for _, name := range more.Variables {
 		if !slices.Contains(s.variables(), name) {
@@ -50,7 +50,7 @@ func (s Sharing) Covers(more Sharing) error {
 
 func (s Sharing) variables() []string { return slices.Concat(ambient, s.Variables) }
 
-// Identity is that part of a rendezvous's identity: the values of the variables,
+// Identity returns its part of a rendezvous's identity: the values of the variables,
 // the folder if it counts, and the environment of children as NAME=VALUE.
 func (s Sharing) Identity(env func(name string) (string, bool), children []string) ([]string, error) {
 	folder := ""
@@ -71,7 +71,7 @@ func (s Sharing) Identity(env func(name string) (string, bool), children []strin
 	return append(identity, children...), nil
 }
 
-// Program tells this program from another of the same version.
+// Program distinguishes this program from others of the same version.
 func Program() []string {
 	var all []string
 	if build, ok := debug.ReadBuildInfo(); ok {

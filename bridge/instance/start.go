@@ -14,8 +14,8 @@ import (
 // maxLastWords bounds what is read of the words of an instance that does not start.
 const maxLastWords = 64 << 10
 
-// A StartError is an instance that ended with an exit code of its own instead of
-// listening; it has said why.
+// A StartError says that an instance ended with an exit code of its own instead of
+// listening. Its process has said why.
 type StartError struct{ ExitCode int }
 
 func (e *StartError) Error() string {
@@ -60,7 +60,7 @@ func (r *Rendezvous) Start(ctx context.Context, command *exec.Cmd, stderr io.Wri
 	err = command.Wait()
 	if _, seekErr := said.Seek(0, io.SeekStart); seekErr == nil {
 		if all, err := io.ReadAll(io.LimitReader(said, int64(len(before))+maxLastWords)); err == nil {
-			stderr.Write(bytes.TrimPrefix(all, before)) // as if it had been said here
+			stderr.Write(bytes.TrimPrefix(all, before)) // as if this process had said it
 		}
 	}
 	var exit *exec.ExitError

@@ -1,15 +1,16 @@
 // Package lifecycle says in which phase a run is, what may happen to it there,
 // and in which phase it is afterwards.
 //
-// A State is one run's. Whatever happens to the run is an Event, and Step is the
-// one function that takes it into the State, or refuses it:
+// A State belongs to one run. Whatever happens to the run is an Event, and Step is
+// the one function that applies it to the State, or refuses it:
 //
 //	starting -> running <-> waiting -> suspended -> (resumed: another State)
 //
 // A run may end in any phase. All transitions are in the table of
-// lifecycle_test.go, from which the picture in docs/tour.md is drawn. The package
-// does nothing itself and has no locks: what follows from an event, such as the
-// end of the worker of a run that is suspended, is for who owns the run.
+// lifecycle_test.go, from which the picture in docs/tour.md is drawn. A State does
+// nothing itself and is not locked: what follows from an event, such as the end of
+// the worker of a run that is suspended, is up to whoever owns the run. [Locks] keep
+// two from resuming or ending the same run.
 package lifecycle
 
 import (
@@ -45,7 +46,7 @@ type Event struct {
 type EventKind int
 
 const (
-	Begins         EventKind = iota // its script runs, and is where it was if it ran before
+	Begins         EventKind = iota // its script runs; if it ran before, it is where it was
 	AsksPeople                      // so many of its calls wait for people now
 	Idles                           // its script does nothing until one of so many open calls is answered
 	Moves                           // its script gets an answer

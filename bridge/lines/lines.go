@@ -1,5 +1,5 @@
-// Package lines fits text into the width of a terminal, in which a character takes
-// one place, two, or none.
+// Package lines fits text into the width of a terminal. Widths are in cells: a character
+// takes one, two, or none.
 package lines
 
 import (
@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Head is as much of a line as fits into a width, in bytes.
+// Head returns how many bytes of a line fit into a width.
 func Head(s string, width int) int {
 	for at, r := range s {
 		if width -= lipgloss.Width(string(r)); width < 0 {
@@ -18,7 +18,7 @@ func Head(s string, width int) int {
 	return len(s)
 }
 
-// Cut shortens a line to a width, and shows that.
+// Cut shortens a line to a width; if it does, the line ends with an ellipsis.
 func Cut(s string, width int) string {
 	if Head(s, width) == len(s) {
 		return s
@@ -31,7 +31,8 @@ func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-lipgloss.Width(s)))
 }
 
-// Tail keeps the end of a line that is too long for a width: where one types.
+// Tail shortens a line to a width by cutting its beginning, so that its end, where a
+// person types, stays in sight.
 func Tail(s string, width int) string {
 	runes := []rune(s)
 	from, room := len(runes), width
@@ -42,9 +43,9 @@ func Tail(s string, width int) string {
 	return string(runes[from:])
 }
 
-// Hang breaks a line where a width ends, after a word if one ends near there;
-// nothing of it is left out. All parts but the first begin with an indent. The
-// width is more than the indent.
+// Hang breaks a line into parts that fit a width, after a word if one ends near there,
+// and leaves nothing out. All parts but the first begin with indent, which must be
+// narrower than width.
 func Hang(s string, width int, indent string) []string {
 	var all []string
 	for from := ""; ; from = indent {

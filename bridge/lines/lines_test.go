@@ -16,7 +16,7 @@ func TestCutPadTail(t *testing.T) {
 		{"short", 8, "short", "short   ", "short"},
 		{"exactly8", 8, "exactly8", "exactly8", "exactly8"},
 		{"too long for it", 8, "too lon…", "too long for it", "g for it"},
-		{"名前は長い", 7, "名前は…", "名前は長い", "は長い"}, // each takes two places
+		{"名前は長い", 7, "名前は…", "名前は長い", "は長い"}, // each takes two cells
 	} {
 		if got := Cut(row.text, row.width); got != row.cut {
 			t.Errorf("cut to %d, %q is %q, want %q", row.width, row.text, got, row.cut)

@@ -6,12 +6,12 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// LastColumn is how much of a line the last column of a table needs.
+// LastColumn is the least width that the last column of a table needs.
 const LastColumn = 28
 
-// Table is rows in columns as text, the first row in capitals. The cells of the last
-// column may have several lines. With a width they are broken to fit, and stand below
-// their rows where the other columns leave too little room.
+// Table lays rows out in columns, the first row in capitals. A cell of the last column
+// may have several lines. With a width, these are broken to fit, and stand below their
+// rows if the other columns leave less than LastColumn.
 func Table(rows [][]string, width int) string {
 	widths := columnWidths(rows)
 	last := len(widths) - 1
@@ -50,7 +50,7 @@ func Table(rows [][]string, width int) string {
 	return text.String()
 }
 
-// Room is how much of a width is left beside columns.
+// Room returns how much of a width columns leave.
 func Room(rows [][]string, width int) int {
 	for _, w := range columnWidths(rows) {
 		width -= w + 2
@@ -58,7 +58,7 @@ func Room(rows [][]string, width int) int {
 	return width
 }
 
-// headed is a cell of a row of a table: the first row is its head.
+// headed returns a cell as it is shown: that of the first row in capitals.
 func headed(cell string, row int) string {
 	if row == 0 {
 		return strings.ToUpper(cell)
@@ -66,7 +66,7 @@ func headed(cell string, row int) string {
 	return cell
 }
 
-// columnWidths are the widths of the columns of a table.
+// columnWidths returns the widths of the columns of a table.
 func columnWidths(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {

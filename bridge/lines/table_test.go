@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A table on a terminal stays within it, with nothing left out, and each cell
-// in its column.
+// A table on a terminal stays within its width, leaves nothing out, and keeps each cell in
+// its column.
 func TestTableFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{

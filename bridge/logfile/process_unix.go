@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// processLives reports whether there is a process with that number.
+// processLives reports whether there is a process with that id.
 func processLives(pid int) bool {
 	if pid <= 0 {
 		return false

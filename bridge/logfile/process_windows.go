@@ -1,5 +1,5 @@
 package logfile
 
-// processLives is not needed here: a file that a process has open cannot be
+// processLives need not know on Windows, where a file that a process has open cannot be
 // removed.
 func processLives(int) bool { return false }

@@ -11,9 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
@@ -33,7 +33,7 @@ type Attempt struct {
 	used bool
 }
 
-// Begin asks where one logs in to the server, registers us there unless a client
+// Begin finds out where to log in to the server, registers us there unless a client
 // is configured, and makes the link that the person opens. The browser is sent
 // back to redirect, an address of this machine.
 func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
@@ -79,8 +79,8 @@ func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
 	return a, nil
 }
 
-// identify fills in as whom we ask: the configured client, the one that was
-// registered before with the same redirect, or a new one.
+// identify sets the client in r: the configured one, the one that was registered
+// before with the same redirect, or a new one.
 func (c *Client) identify(ctx context.Context, where *place, r, old *record, redirect string) (err error) {
 	if c.server.ClientID != "" {
 		r.Client.ID = c.server.ClientID
@@ -177,7 +177,7 @@ var ErrOther = errors.New("this is not the answer to the login that waits here")
 var ErrFinished = errors.New("this login was already finished")
 
 // Finish takes what the browser came back with, the whole address or what follows
-// its question mark, and gets the tokens. With another state than ours it changes
+// its question mark, and gets the tokens. With a state that is not ours it changes
 // nothing; with ours the attempt is over, whatever comes of it.
 func (a *Attempt) Finish(ctx context.Context, returned string) (Info, error) {
 	query, err := a.read(returned)
@@ -215,12 +215,12 @@ func (a *Attempt) Finish(ctx context.Context, returned string) (Info, error) {
 	}
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return Info{}, err
 	}
 	defer unlock()
-	if err := c.keeper.write(c.path, *next); err != nil {
+	if err := c.keeper.records.write(c.path, *next); err != nil {
 		return Info{}, err
 	}
 	kept, err := c.load()
@@ -249,8 +249,8 @@ func (a *Attempt) read(returned string) (url.Values, error) {
 	return query, nil
 }
 
-// checkIssuer holds the answer to the issuer that was asked (RFC 9207): else a
-// server could have the code of another issuer sent to its own.
+// checkIssuer refuses an answer that is not of the issuer that was asked (RFC 9207):
+// otherwise a server could have the code of another issuer sent to its own.
 func (a *Attempt) checkIssuer(iss []string) error {
 	said := a.client.keeper.said
 	switch {
@@ -264,7 +264,7 @@ func (a *Attempt) checkIssuer(iss []string) error {
 	return nil
 }
 
-// Redirect is the port that the browser should be sent back to, so that the
+// Redirect returns the port that the browser should be sent back to, so that the
 // client that was registered before can be used again; 0: any.
 func (c *Client) Redirect() int {
 	r, err := c.load()
@@ -274,7 +274,7 @@ func (c *Client) Redirect() int {
 	return portOf(r.Client.Redirect)
 }
 
-// Stored is what there is of a login; ok is false where there is none.
+// Stored describes the login that is stored; ok is false if there is none.
 func (c *Client) Stored() (info Info, ok bool) {
 	r, err := c.current()
 	if err != nil || r == nil || r.Secrets.Access == "" && r.Secrets.Refresh == "" {
@@ -283,5 +283,11 @@ func (c *Client) Stored() (info Info, ok bool) {
 	return r.info(), true
 }
 
-// WaitTime is how long a person has to log in.
-const WaitTime = 10 * time.Minute
+func portOf(redirect string) int {
+	u, err := url.Parse(redirect)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(u.Port())
+	return port
+}

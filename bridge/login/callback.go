@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -47,15 +46,6 @@ func Listen(fixed bool, ports ...int) (*Callback, error) {
 // URL is the address to come back to.
 func (cb *Callback) URL() string {
 	return "http://127.0.0.1:" + strconv.Itoa(cb.port) + callbackPath
-}
-
-func portOf(redirect string) int {
-	u, err := url.Parse(redirect)
-	if err != nil {
-		return 0
-	}
-	port, _ := strconv.Atoi(u.Port())
-	return port
 }
 
 var callbackPage = template.Must(template.New("").Parse(`<!doctype html><html lang="en"><meta charset="utf-8"><title>codemode-bridge</title>
@@ -116,7 +106,7 @@ func (cb *Callback) Wait(ctx context.Context, a *Attempt) (Info, error) {
 	case <-ctx.Done():
 		o.err = fmt.Errorf("waiting for the browser: %w", context.Cause(ctx))
 	}
-	// The page that says how it went is still on its way.
+	// The page that says how it went may still be on its way.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if server.Shutdown(ending) != nil {
@@ -149,8 +139,8 @@ func open(what string) error {
 	return nil
 }
 
-// OpenFile opens a file, by its absolute path, in the person's browser. What it
-// holds is not in the arguments of any process, unlike a link.
+// OpenFile opens a file, by its absolute path, in the person's browser. Unlike a
+// link, what it holds is in no process's arguments.
 func OpenFile(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("opening the browser: %s is no absolute path", path)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Describe says of a login what a person wants to know.
+// Describe returns what a person wants to know about a login.
 func (i Info) Describe() string {
 	text := "does not say when it expires"
 	if !i.Expires.IsZero() {

@@ -84,8 +84,8 @@ func (c *Client) probe(ctx context.Context, p *place) (*oauthex.Challenge, int, 
 	for name, value := range c.server.Headers {
 		req.Header.Set(name, value)
 	}
-	// The configuration names the address, so it may be anywhere; what it
-	// answers may not lead on.
+	// The configuration names the address, so it may be anywhere; a redirect to
+	// another origin is not followed.
 	req = req.WithContext(httptrace.WithClientTrace(context.WithValue(ctx, reachKey{}, anywhere), &httptrace.ClientTrace{
 		GotConn: func(i httptrace.GotConnInfo) { p.network = networkAt(i.Conn.RemoteAddr().String()) },
 	}))
@@ -102,8 +102,8 @@ func (c *Client) probe(ctx context.Context, p *place) (*oauthex.Challenge, int, 
 	return bearerChallenge(resp.Header), resp.StatusCode, nil
 }
 
-// resourceMetadata fetches what the server says of itself (RFC 9728): where its
-// answer says, at its path, at its root. nil: it says nothing.
+// resourceMetadata fetches what the server says of itself (RFC 9728), from where its
+// answer says, for its path, or for its root. nil: it says nothing.
 func (c *Client) resourceMetadata(ctx context.Context, p *place, server *url.URL, challenge *oauthex.Challenge) (*oauthex.ProtectedResourceMetadata, error) {
 	var at []string
 	if challenge != nil && challenge.Params["resource_metadata"] != "" {
@@ -192,13 +192,14 @@ func metadataOf(issuer *url.URL) []string {
 	return all
 }
 
-// checkIssuer checks the metadata of an authorization server. Against mix-up, what
-// is used is of one issuer, here and where the browser comes back. That is not
-// enough for a client of the configuration whose issuer the server names: its own
-// issuer could have the person log in at the one that knows the client, and be sent
-// the code. So its endpoints must be at its own origin, and [Client.Begin] holds it
-// to the issuer of the login before. An issuer that passes the browser on is found
-// out only by an answer that names its issuer; auth.issuer is what closes that.
+// checkIssuer checks the metadata of an authorization server. To prevent a mix-up,
+// all that is used must be of one issuer, here and when the browser comes back. That
+// is not enough if the client is configured and the server names the issuer: a
+// hostile server could name its own, which has the person log in at the issuer that
+// knows the client, and gets the code. So the endpoints must be at the issuer's own
+// origin, and [Client.Begin] refuses another issuer than that of the last login. An
+// issuer that redirects the browser is noticed only if the answer names its issuer;
+// setting auth.issuer prevents that, too.
 func (c *Client) checkIssuer(meta *oauthex.AuthServerMeta, issuer string) error {
 	if !sameIssuer(meta.Issuer, issuer) {
 		return fmt.Errorf("the metadata of the authorization server %s is that of another: %s", c.keeper.said(issuer), c.keeper.said(meta.Issuer))
@@ -230,8 +231,8 @@ func (c *Client) checkIssuer(meta *oauthex.AuthServerMeta, issuer string) error 
 	return nil
 }
 
-// trusting reports whether a person logs in with a client of the configuration, and
-// the server says where.
+// trusting reports whether a person logs in with a configured client where the server
+// says.
 func (c *Client) trusting() bool {
 	return c.server.ClientID != "" && c.server.Issuer == "" && !c.server.Credentials
 }
@@ -242,10 +243,7 @@ func sameOrigin(a, b string) bool {
 	return err == nil && err2 == nil && origin(one) == origin(other)
 }
 
-// sameIssuer compares issuers. Many write or leave out the last slash as they like.
-func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
-
-// method chooses how a client with a configured secret proves itself.
+// method chooses how a client with a configured secret authenticates itself.
 func (p *place) method(secret string) (string, error) {
 	offered := p.issuer.TokenEndpointAuthMethodsSupported
 	switch {
@@ -259,7 +257,7 @@ func (p *place) method(secret string) (string, error) {
 	return "", fmt.Errorf("the authorization server takes no client secret, only %s", strings.Join(offered, ", "))
 }
 
-// record is what is kept of a place.
+// record returns what is kept of a place.
 func (p *place) record(s Server) *record {
 	return &record{
 		Server: s.URL, Resource: p.resource, Issuer: p.issuer.Issuer, Network: p.network,

@@ -96,9 +96,9 @@ func networkAt(address string) network {
 	return networkOf(at.Addr())
 }
 
-// A guard makes the requests about logins. It looks at the address that a
-// connection is really made to, after every resolving, so that neither the form
-// of an address nor a name that resolves twice differently leads past it.
+// A guard makes the requests about logins. It checks the address that a connection is
+// really made to, after each resolution of a name, so that neither the notation of an
+// address nor a name that later resolves differently gets past it.
 type guard struct {
 	client *http.Client
 	// proxies are the addresses of the proxies that the environment names: a
@@ -117,9 +117,9 @@ type reachKey struct{}
 // anywhere is the reach of a request to an address in the configuration.
 var anywhere = &reach{home: "anywhere"}
 
-func newGuard(o Options) *guard {
+func newGuard(resolver *net.Resolver, config *tls.Config) *guard {
 	g := &guard{}
-	dialer := &net.Dialer{Timeout: patience / 2, Resolver: o.Resolver}
+	dialer := &net.Dialer{Timeout: patience / 2, Resolver: resolver}
 	checked := *dialer
 	checked.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		home := public
@@ -147,11 +147,11 @@ func newGuard(o Options) *guard {
 				}
 				return checked.DialContext(ctx, network, address)
 			},
-			TLSClientConfig:        o.TLS,
+			TLSClientConfig:        config,
 			TLSHandshakeTimeout:    patience / 2,
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
-			// A connection that is kept was judged for another request.
+			// A connection that is kept was checked for another request.
 			DisableKeepAlives: true,
 		},
 		CheckRedirect: follow,
@@ -159,10 +159,10 @@ func newGuard(o Options) *guard {
 	return g
 }
 
-// follow judges a redirect: few, to no address that could not have been named,
-// and beyond the origin to public addresses only. What was sent to be read, with
-// the headers of the configuration or a client's secret, is not sent elsewhere: a
-// POST that a redirect makes a GET still has its headers.
+// follow decides whether a redirect is followed: a few times, to addresses that a
+// server may name, and beyond the origin to public addresses only. A POST is not sent
+// again, and does not lead to another origin: what a redirect makes a GET still has
+// the headers, with those of the configuration or a client's secret.
 func follow(req *http.Request, via []*http.Request) error {
 	if req.Method != http.MethodGet || via[0].Method != http.MethodGet && origin(via[0].URL) != origin(req.URL) {
 		return http.ErrUseLastResponse
@@ -183,7 +183,7 @@ func follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// An addressError is a connection that was not made.
+// An addressError says why a connection was not made.
 type addressError struct {
 	address string
 	network network
@@ -196,7 +196,7 @@ func (e *addressError) Error() string {
 	return fmt.Sprintf("it leads to %s, a %s address, which this server may not name", e.address, e.network)
 }
 
-// An answer is what a request brought.
+// An answer is the answer to a request, read to its end.
 type answer struct {
 	status int
 	header http.Header
@@ -224,7 +224,7 @@ func (g *guard) do(ctx context.Context, home network, req *http.Request) (*answe
 	return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
 }
 
-// getJSON fetches a document. found is false where the server has none.
+// getJSON fetches a document. found is false if the server has none.
 func (g *guard) getJSON(ctx context.Context, home network, address string, into any) (found bool, err error) {
 	req, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
@@ -254,7 +254,7 @@ func isJSON(h http.Header) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// plain is an error of net/http without the address, which may carry a code.
+// plain removes the address, which may carry a code, from an error of net/http.
 func plain(err error) error {
 	var refused *addressError
 	var web *url.Error
@@ -318,6 +318,9 @@ func hostPort(u *url.URL) string {
 	}
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
+
+// sameIssuer compares issuers but for a last slash, which is often left out.
+func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 func cut(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {

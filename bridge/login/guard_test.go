@@ -55,7 +55,7 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// An address is judged by what is connected to, whatever it is written like and
+// An address is judged by what is really connected to, however it is written and
 // however often its name is looked up.
 func TestDialRefuses(t *testing.T) {
 	var asked atomic.Int64
@@ -80,7 +80,7 @@ func TestDialRefuses(t *testing.T) {
 		t.Fatalf("the first look-up: %v %v", ips, err)
 	}
 	asked.Store(2)
-	g := newGuard(Options{Resolver: resolver})
+	g := newGuard(resolver, nil)
 	for address, home := range map[string]network{
 		"https://twice.example/":               public,
 		"https://home.example/":                public,
@@ -106,7 +106,7 @@ func TestDialRefuses(t *testing.T) {
 		"https://metadata.example/latest/data": loopback,
 	} {
 		_, err := g.getJSON(context.Background(), home, address, &struct{}{})
-		// Go's own resolver knows that numbers are no names; others do not.
+		// Go's own resolver does not take numbers for names; others do.
 		if err == nil || !strings.Contains(err.Error(), "it leads to ") && !strings.HasSuffix(err.Error(), ": no such host") {
 			t.Errorf("%s from a server in %s: %v", address, home, err)
 		}
@@ -200,7 +200,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// networkAt never panics, and takes nothing for public that is no address.
+// networkAt never panics, and takes only addresses for public.
 func FuzzNetworkAt(f *testing.F) {
 	for _, seed := range []string{"127.0.0.1:1", "[::1]:1", "x:1", "", "[fe80::1%eth0]:1"} {
 		f.Add(seed)

@@ -49,7 +49,7 @@ type Server struct {
 	// Headers are sent with the question whether it wants a login.
 	Headers map[string]string
 	// ClientID and ClientSecret are those of a client that the person has
-	// registered; without them one registers itself.
+	// registered; without them a client is registered automatically.
 	ClientID, ClientSecret string
 	// Credentials uses the client's own rights (the client credentials grant)
 	// instead of a person's.
@@ -85,6 +85,7 @@ func (o Options) now() time.Time {
 type Keeper struct {
 	options Options
 	guard   *guard
+	records records
 
 	running sync.WaitGroup // renewals
 
@@ -98,7 +99,9 @@ func Open(o Options) *Keeper {
 	if o.ClientName == "" {
 		o.ClientName = "codemode-bridge"
 	}
-	return &Keeper{options: o, guard: newGuard(o), clients: map[string]*Client{}}
+	k := &Keeper{options: o, guard: newGuard(o.Resolver, o.TLS), clients: map[string]*Client{}}
+	k.records = records{dir: o.Dir, keyring: o.Keyring, learn: k.learn}
+	return k
 }
 
 // Close waits for the renewals that are under way, so that what they bring is
@@ -114,7 +117,7 @@ func (k *Keeper) Client(s Server) *Client {
 		return old
 	}
 	k.learnLocked(s.ClientSecret)
-	c := &Client{keeper: k, server: s, path: k.file(s)}
+	c := &Client{keeper: k, server: s, path: k.records.file(s.Name, s.URL)}
 	k.clients[s.Name] = c
 	return c
 }
@@ -172,7 +175,7 @@ func (e *Needed) Error() string {
 	return text + ": run codemode-bridge servers login " + e.Server
 }
 
-// NeedsLogin marks the error for those who know it by this method only.
+// NeedsLogin marks the error for packages that know it only by this method.
 func (e *Needed) NeedsLogin() {}
 
 // A rejected error says that the client of the configuration is refused; only a
@@ -198,11 +201,11 @@ type Client struct {
 	refused string      // a token that the server did not take, or took for too little
 }
 
-// leeway is how long before its end a token is renewed.
+// leeway is how long before it expires a token is renewed.
 const leeway = 30 * time.Second
 
-// Token returns the token for the next request, and renews it before if it is
-// about to end; empty: the server was never logged in to. An error with a method
+// Token returns the token for the next request, renewed if it was about to
+// expire; empty: the server was never logged in to. An error with a method
 // NeedsLogin stays until a person does something; others may pass.
 func (c *Client) Token(ctx context.Context) (string, error) {
 	r, err := c.current()
@@ -226,7 +229,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	return token, err
 }
 
-// fresh reports whether a record has a token that is not about to end.
+// fresh reports whether a record has a token that is not about to expire.
 func (c *Client) fresh(r *record) bool {
 	return r != nil && r.Secrets.Access != "" && (r.Expires.IsZero() || c.keeper.options.now().Add(leeway).Before(r.Expires))
 }
@@ -280,10 +283,10 @@ func (c *Client) setRefused(token string) {
 	c.refused = token
 }
 
-// want notes the rights that the next login is to ask for besides those it has.
-// That it could not be noted costs one more login.
+// want notes scopes that the next login is to ask for as well. If they cannot be
+// noted, that costs one more login.
 func (c *Client) want(ctx context.Context, scopes []string) {
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return
 	}
@@ -298,7 +301,7 @@ func (c *Client) want(ctx context.Context, scopes []string) {
 	}
 	next := *r
 	next.Wanted = all
-	_ = c.keeper.write(c.path, next)
+	_ = c.keeper.records.write(c.path, next)
 }
 
 // Ready reports whether there is a token that the server has not refused yet: a
@@ -316,7 +319,7 @@ func (c *Client) Ready() bool {
 // Hide takes every token and secret that was seen out of a text.
 func (c *Client) Hide(text string) string { return c.keeper.Hide(text) }
 
-// current is the record in the file; nil: there is none for this server.
+// current returns the record in the file; nil: there is none for this server.
 func (c *Client) current() (*record, error) {
 	info, err := os.Stat(c.path)
 	if err != nil {
@@ -332,12 +335,12 @@ func (c *Client) current() (*record, error) {
 	return c.load()
 }
 
-// load reads the record anew. The record is not changed after that.
+// load reads the record again. Nobody changes the record after that.
 func (c *Client) load() (*record, error) {
 	// The file is looked at before it is read: if it is replaced in between, it
 	// is read once more the next time.
 	info, _ := os.Stat(c.path)
-	r, err := c.keeper.read(c.path)
+	r, err := c.keeper.records.read(c.path)
 	if err != nil {
 		return nil, err
 	}
@@ -364,8 +367,8 @@ func (c *Client) binds(r *record) bool {
 	return r.Client.Redirect != ""
 }
 
-// bearerChallenge is the part of WWW-Authenticate that is about tokens; nil:
-// there is none that can be read.
+// bearerChallenge returns the part of WWW-Authenticate that is about tokens; nil:
+// there is none, or it cannot be read.
 func bearerChallenge(h http.Header) *oauthex.Challenge {
 	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
@@ -392,13 +395,13 @@ func union(a, b []string) []string {
 	return all
 }
 
-// Bounds on the rights that a server can have noted by refusing.
+// Bounds on the scopes that are noted when a server refuses a token.
 const (
 	maxScopes     = 64
 	maxScopesText = 4 << 10 // bytes of all
 )
 
-// bounded are the first of the scopes, as many as are noted.
+// bounded returns as many of the scopes as are noted.
 func bounded(scopes []string) []string {
 	size := 0
 	for i, s := range scopes {
@@ -409,7 +412,7 @@ func bounded(scopes []string) []string {
 	return scopes
 }
 
-// An Info is what can be said of a login, fit to be shown.
+// An Info describes a login. Its texts are safe to show.
 type Info struct {
 	Issuer  string
 	Scopes  []string
@@ -429,24 +432,24 @@ func (r *record) info() Info {
 // ErrNoLogin says that there is nothing to log out of.
 var ErrNoLogin = errors.New("there is no login")
 
-// Logout deletes the login, after it asked the authorization server to revoke it
-// where that offers to. What it could not revoke it says in its second result, and
-// deletes all the same.
+// Logout deletes the login, after it has asked the authorization server to revoke it
+// if that offers to. notRevoked says why that failed; the login is deleted all the
+// same.
 func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return false, nil, err
 	}
 	defer unlock()
-	r, err := c.keeper.read(c.path) // one for another issuer or client too
+	r, err := c.keeper.records.read(c.path) // also one of another issuer or client
 	if err == nil && r == nil {
 		if _, statErr := os.Stat(c.path); statErr != nil {
 			return false, nil, ErrNoLogin
 		}
 	}
-	if r != nil && !c.binds(r) { // our secret of today is not for the issuer of then
+	if r != nil && !c.binds(r) { // today's secret must not go to another issuer
 		notRevoked = errors.New("revoking the login: it was made by another client, or at another authorization server, than is configured now")
 	} else if r != nil && r.Revoke != "" {
 		notRevoked = c.revoke(ctx, r)
@@ -454,7 +457,7 @@ func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err erro
 	} else if err != nil {
 		notRevoked = err
 	}
-	if err := c.keeper.remove(c.path); err != nil {
+	if err := c.keeper.records.remove(c.path); err != nil {
 		return revoked, notRevoked, err
 	}
 	_, err = c.load()

@@ -221,7 +221,7 @@ func TestOddServers(t *testing.T) {
 	for _, row := range []struct {
 		what  string
 		odd   func(*testing.T, *logintest.Server)
-		wrong string // is in the error; empty: one is logged in
+		wrong string // is in the error; empty: the login succeeds
 	}{
 		{"nothing", func(*testing.T, *logintest.Server) {}, ""},
 		{"no challenge", func(_ *testing.T, s *logintest.Server) { s.Challenge = text("") }, ""},
@@ -461,7 +461,7 @@ func TestBound(t *testing.T) {
 	if c := p.client(func(s *login.Server) { s.Issuer = p.fake.Issuer + "/" }); !c.Ready() {
 		t.Error("with its own issuer, the login does not count")
 	}
-	// A file that somebody has cut or moved is no login.
+	// A file that somebody has cut or moved does not count as a login.
 	files, _ := filepath.Glob(filepath.Join(p.dir, "*.json"))
 	text, err := os.ReadFile(files[0])
 	if err != nil {
@@ -517,7 +517,7 @@ func TestRenewal(t *testing.T) {
 	p.wantStatus(c, http.StatusOK)
 }
 
-// An authorization server that fails for a while costs no login.
+// No login is lost while an authorization server fails for a while.
 func TestRenewalFails(t *testing.T) {
 	p := newPerson(t, nil)
 	c := p.client()
@@ -585,7 +585,7 @@ func TestRenewalRace(t *testing.T) {
 	p.wantStatus(clients[3], http.StatusOK)
 }
 
-// Who does not wait for a renewal does not lose it.
+// A renewal is kept even if nobody waits for it any more.
 func TestRenewalOutlivesItsCaller(t *testing.T) {
 	p := newPerson(t, nil)
 	c := p.client()
@@ -672,7 +672,7 @@ func TestConfiguredClient(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	p := newPerson(t, func(s *logintest.Server) {
 		s.Clients = map[string]string{"robot": "robot-secret"}
-		s.Metadata = func(doc map[string]any) { // it has no people
+		s.Metadata = func(doc map[string]any) { // nobody can log in there
 			delete(doc, "authorization_endpoint")
 			delete(doc, "code_challenge_methods_supported")
 		}
@@ -748,8 +748,8 @@ func TestLogout(t *testing.T) {
 	}
 }
 
-// The secret that is configured now is not for the authorization server of a login
-// of before.
+// The secret that is configured now is not sent to the authorization server of an
+// older login.
 func TestLogoutOfAnotherIssuer(t *testing.T) {
 	p := newPerson(t, func(s *logintest.Server) { s.Clients = map[string]string{"by hand": "first-secret"} })
 	first := func(s *login.Server) { s.ClientID, s.ClientSecret = "by hand", "first-secret" }
@@ -774,7 +774,7 @@ func TestLogoutOfAnotherIssuer(t *testing.T) {
 	}
 }
 
-// With a client of the configuration and no issuer, no other authorization server
+// If the client is configured and the issuer is not, no other authorization server
 // gets a code of the one that knows the client.
 func TestMixUpWithAConfiguredClient(t *testing.T) {
 	honest := logintest.New(t)

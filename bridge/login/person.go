@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
-// A Terminal is where a person is who logs in.
+// A Terminal is where the person is who logs in.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer
@@ -20,6 +21,9 @@ type Terminal struct {
 	// Port is the one that the browser comes back to; 0 is any.
 	Port int
 }
+
+// WaitTime is how long a person has to log in.
+const WaitTime = 10 * time.Minute
 
 // LogIn has a person log in, wherever the browser is. It returns when they have, or
 // after WaitTime. Reading from In may go on after that.
@@ -58,7 +62,7 @@ func (c *Client) LogIn(ctx context.Context, at Terminal) (Info, error) {
 		done <- outcome{info, err}
 	}()
 	o := <-done
-	if errors.Is(o.err, ErrFinished) { // the other one is at it
+	if errors.Is(o.err, ErrFinished) { // the other one was faster
 		fmt.Fprintln(at.Out, "\nthe browser has come back already; waiting for the login to finish")
 	}
 	if errors.Is(o.err, ErrFinished) || errors.Is(o.err, errNothingPasted) {

@@ -71,7 +71,7 @@ func ask(do func() (string, error)) (string, error) {
 // the name of the file.
 type record struct {
 	// Server is the address that the login was made for. Like Issuer and the
-	// configured client, it binds: for another the record is no login.
+	// configured client, it binds the record: for another one it is no login.
 	Server   string `json:"server"`
 	Resource string `json:"resource"` // as the authorization server knows the server
 	Issuer   string `json:"issuer"`   // the authorization server
@@ -81,8 +81,8 @@ type record struct {
 	// may be beside public addresses.
 	Network network `json:"network"`
 	Client  oauthID `json:"client"`
-	// Credentials tells a token by the client's own rights; Asked are the scopes
-	// that it was asked for with.
+	// Credentials marks a token that was granted for the client's own rights; Asked
+	// are the scopes that were asked for.
 	Credentials bool      `json:"credentials,omitempty"`
 	Asked       []string  `json:"asked,omitempty"`
 	Scopes      []string  `json:"scopes,omitempty"` // that were granted
@@ -96,7 +96,7 @@ type record struct {
 // An oauthID is our identity at an authorization server.
 type oauthID struct {
 	ID string `json:"id"`
-	// Method is how it proves itself at the token endpoint: none,
+	// Method is how it authenticates itself at the token endpoint: none,
 	// client_secret_basic or client_secret_post.
 	Method string `json:"method"`
 	// Redirect is the address that it was registered with, empty if it stands
@@ -111,11 +111,18 @@ type secrets struct {
 	Client  string `json:"clientSecret,omitempty"` // of a registered client
 }
 
-// file is the name of the file of a login. Two configurations may call two
-// servers alike.
-func (k *Keeper) file(s Server) string {
-	sum := sha256.Sum256([]byte(s.URL))
-	return filepath.Join(k.options.Dir, s.Name+"-"+hex.EncodeToString(sum[:6])+".json")
+// records are the logins of one user, each in a file of one folder.
+type records struct {
+	dir     string                  // made when it is needed
+	keyring Keyring                 // nil: the files have the secrets
+	learn   func(secrets ...string) // is told the secrets of each record
+}
+
+// file returns the path of the file of a login. It depends on the URL, too: two
+// configurations may use one name for two servers.
+func (rs *records) file(name, url string) string {
+	sum := sha256.Sum256([]byte(url))
+	return filepath.Join(rs.dir, name+"-"+hex.EncodeToString(sum[:6])+".json")
 }
 
 // maxRecord is how long a record may be, in bytes: its tokens came in answers of
@@ -123,7 +130,7 @@ func (k *Keeper) file(s Server) string {
 const maxRecord = 4 * maxBody
 
 // read returns the record in a file; nil: there is none.
-func (k *Keeper) read(path string) (*record, error) {
+func (rs *records) read(path string) (*record, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -142,10 +149,10 @@ func (k *Keeper) read(path string) (*record, error) {
 	}
 	if r.InKeyring {
 		r.Secrets = &secrets{}
-		if k.options.Keyring == nil {
+		if rs.keyring == nil {
 			return nil, errors.New("reading the login: it is in a keyring, and there is none")
 		}
-		text, err := ask(func() (string, error) { return k.options.Keyring.Get(filepath.Base(path)) })
+		text, err := ask(func() (string, error) { return rs.keyring.Get(filepath.Base(path)) })
 		if err != nil {
 			return nil, fmt.Errorf("reading the login from the keyring: %w", err)
 		}
@@ -156,25 +163,25 @@ func (k *Keeper) read(path string) (*record, error) {
 	if r.Secrets == nil {
 		r.Secrets = &secrets{}
 	}
-	k.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
+	rs.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
 	return r, nil
 }
 
-// write keeps a record: its secrets in the keyring if that takes them, and else
-// in the file, which takes the place of the old one in one step.
-func (k *Keeper) write(path string, r record) error {
-	k.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
+// write keeps a record: its secrets in the keyring if that takes them, and otherwise
+// in the file, which replaces the old one in one step.
+func (rs *records) write(path string, r record) error {
+	rs.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
 	was := r.InKeyring
 	r.InKeyring = false
-	if k.options.Keyring != nil {
+	if rs.keyring != nil {
 		text, err := json.Marshal(r.Secrets)
 		if err != nil {
 			return fmt.Errorf("keeping the login: %w", err)
 		}
-		_, err = ask(func() (string, error) { return "", k.options.Keyring.Set(filepath.Base(path), string(text)) })
+		_, err = ask(func() (string, error) { return "", rs.keyring.Set(filepath.Base(path), string(text)) })
 		r.InKeyring = err == nil
 		if err != nil && was { // what it still holds is old
-			k.forget(path)
+			rs.forget(path)
 		}
 	}
 	if r.InKeyring {
@@ -191,8 +198,8 @@ func (k *Keeper) write(path string, r record) error {
 }
 
 // remove deletes a record, wherever its parts are.
-func (k *Keeper) remove(path string) error {
-	k.forget(path)
+func (rs *records) remove(path string) error {
+	rs.forget(path)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting the login: %w", err)
 	}
@@ -200,15 +207,15 @@ func (k *Keeper) remove(path string) error {
 }
 
 // forget deletes what the keyring has for a file.
-func (k *Keeper) forget(path string) {
-	if k.options.Keyring != nil {
-		_, _ = ask(func() (string, error) { return "", k.options.Keyring.Delete(filepath.Base(path)) }) // it may have none
+func (rs *records) forget(path string) {
+	if rs.keyring != nil {
+		_, _ = ask(func() (string, error) { return "", rs.keyring.Delete(filepath.Base(path)) }) // it may have none
 	}
 }
 
-// lock keeps all other processes, and other goroutines, from changing the
-// record in a file, until unlock.
-func (k *Keeper) lock(ctx context.Context, path string) (unlock func(), err error) {
+// lock keeps all other processes, and other goroutines, from changing the record in a
+// file until unlock is called.
+func (rs *records) lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of logins: %w", err)
 	}

@@ -36,7 +36,7 @@ func (e *grantError) Error() string {
 	return "the authorization server refuses: " + e.Code + ": " + e.Text
 }
 
-// lasting reports whether asking again cannot help.
+// lasting reports whether it is useless to ask again.
 func (e *grantError) lasting() bool {
 	switch e.Code {
 	case "server_error", "temporarily_unavailable", "slow_down":
@@ -45,8 +45,8 @@ func (e *grantError) lasting() bool {
 	return true
 }
 
-// post sends a form to an endpoint of the authorization server, with the client's
-// proof of itself.
+// post sends a form to an endpoint of the authorization server, authenticated as the
+// client.
 func (c *Client) post(ctx context.Context, endpoint string, home network, id oauthID, secret string, form url.Values) (*answer, error) {
 	form.Set("client_id", id.ID)
 	if id.Method == "client_secret_post" {
@@ -65,8 +65,8 @@ func (c *Client) post(ctx context.Context, endpoint string, home network, id oau
 	return c.keeper.guard.do(ctx, home, req)
 }
 
-// grant asks the token endpoint of r for tokens and returns r with them. Nothing
-// of the answer is in its errors but the error's own code and text.
+// grant asks the token endpoint of r for tokens and returns r with them. Its errors
+// hold nothing of the answer except the code and the text of a refusal.
 func (c *Client) grant(ctx context.Context, r record, form url.Values) (*record, error) {
 	form.Set("resource", r.Resource)
 	asked := c.keeper.options.now()
@@ -116,7 +116,7 @@ func (c *Client) grant(ctx context.Context, r record, form url.Values) (*record,
 	return &r, nil
 }
 
-// lifetime reads expires_in; 0: it is not said.
+// lifetime reads expires_in; 0: there is none.
 func lifetime(raw json.RawMessage) (time.Duration, error) {
 	text := strings.Trim(string(bytes.TrimSpace(raw)), `"`)
 	if text == "" || text == "null" {
@@ -133,7 +133,7 @@ func lifetime(raw json.RawMessage) (time.Duration, error) {
 	return max(time.Duration(seconds*float64(time.Second)), 1), nil
 }
 
-// secretOf is the secret of a record's client.
+// secretOf returns the secret of a record's client.
 func (c *Client) secretOf(r *record) string {
 	if r.Client.Redirect == "" {
 		return c.server.ClientSecret
@@ -141,9 +141,9 @@ func (c *Client) secretOf(r *record) string {
 	return r.Secrets.Client
 }
 
-// renew gets a token in place of one that ends or was refused; empty: one that
-// ends. It goes on when ctx ends: the authorization server may have given a new
-// refresh token for the old one already, and that must be kept.
+// renew gets a token in place of the refused one or, if that is empty, of one that is
+// about to expire. It continues when ctx ends: the authorization server may already
+// have replaced the refresh token, and the new one must be kept.
 func (c *Client) renew(ctx context.Context, refused string) (string, error) {
 	type result struct {
 		token string
@@ -169,7 +169,7 @@ func (c *Client) renew(ctx context.Context, refused string) (string, error) {
 func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +193,7 @@ func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 	if err != nil {
 		return "", c.refusal(r, err)
 	}
-	if err := c.keeper.write(c.path, *next); err != nil {
+	if err := c.keeper.records.write(c.path, *next); err != nil {
 		return "", err
 	}
 	if _, err := c.load(); err != nil {
@@ -202,9 +202,8 @@ func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 	return next.Secrets.Access, nil
 }
 
-// refusal says what a refused grant means, and forgets what is worth nothing any
-// more: the tokens, and a registered client that the authorization server does
-// not know any longer.
+// refusal says what a refused grant means, and removes what has become useless: the
+// tokens, or a registered client that the authorization server no longer knows.
 func (c *Client) refusal(r *record, err error) error {
 	var refused *grantError
 	if !errors.As(err, &refused) {
@@ -220,9 +219,9 @@ func (c *Client) refusal(r *record, err error) error {
 	case "invalid_grant":
 		next := *r
 		next.Secrets = &secrets{Client: r.Secrets.Client}
-		_ = c.keeper.write(c.path, next) // it is refused again otherwise
+		_ = c.keeper.records.write(c.path, next) // otherwise it would be refused again
 	case "invalid_client", "unauthorized_client":
-		_ = c.keeper.remove(c.path)
+		_ = c.keeper.records.remove(c.path)
 	default:
 		if !refused.lasting() {
 			return err
@@ -231,8 +230,8 @@ func (c *Client) refusal(r *record, err error) error {
 	return &Needed{Server: c.server.Name, Why: refused.Error()}
 }
 
-// byCredentials gets a token by the client's own rights. r is the record of the
-// last time, nil if there is none: it has the endpoints.
+// byCredentials gets a token for the client's own rights. r is the last record, which
+// has the endpoints; nil: there is none.
 func (c *Client) byCredentials(ctx context.Context, r *record) (*record, error) {
 	if r == nil {
 		where, err := c.discover(ctx)

@@ -1,7 +1,7 @@
 // Package logintest is a server for tests that wants a login, with the
 // authorization server that gives it, on this machine. It does everything as the
-// specifications say unless a test makes it odd, and lets everybody in who does
-// the same: PKCE, redirect addresses, clients, resources and refresh tokens are
+// specifications say unless a test changes that, and lets everybody in who does the
+// same: PKCE, redirect addresses, clients, resources and refresh tokens are
 // checked, and a refresh token that is used twice ends the login.
 package logintest
 
@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ type Server struct {
 	MCP http.Handler
 	// Needs is the scope that a tools/call needs; empty: none.
 	Needs string
-	// Lifetime of the tokens; 0: not said, and without end.
+	// Lifetime of the tokens; 0: they do not expire, and nothing is said of it.
 	Lifetime time.Duration
 	// Clients are those that were registered by hand: secrets by id.
 	Clients map[string]string
@@ -41,10 +40,10 @@ type Server struct {
 	Resource, Metadata, Registration, Token func(map[string]any)
 	// Back changes what the browser comes back with.
 	Back func(url.Values)
-	// Challenge takes the place of the header WWW-Authenticate: nil: as it
-	// should be, empty: none.
+	// Challenge replaces the header WWW-Authenticate; nil: it is as it should be,
+	// empty: there is none.
 	Challenge *string
-	// Instead has handlers that take the place of ours, by path.
+	// Instead has handlers that replace ours, by path.
 	Instead map[string]http.HandlerFunc
 
 	mu      sync.Mutex
@@ -64,9 +63,12 @@ type client struct {
 }
 
 type code struct {
-	client, redirect, challenge, resource string
-	scopes                                []string
+	login
+	scopes []string
 }
+
+// A login is what a code was given for. Whoever wants tokens for it must know it all.
+type login struct{ client, redirect, challenge, resource string }
 
 type token struct {
 	family string // all tokens that came of one login
@@ -263,7 +265,7 @@ func (s *Server) register(w http.ResponseWriter, body []byte) {
 	s.document(w, http.StatusCreated, s.Registration, doc)
 }
 
-// clientLocked finds a client, however it became one.
+// clientLocked finds a client, however it was registered.
 func (s *Server) clientLocked(id string) (client, bool) {
 	if secret, ok := s.Clients[id]; ok {
 		return client{secret: secret}, true
@@ -284,7 +286,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, form url.Valu
 		return
 	}
 	text := s.secretLocked("code")
-	s.codes[text] = code{form.Get("client_id"), redirect, form.Get("code_challenge"), form.Get("resource"), strings.Fields(form.Get("scope"))}
+	s.codes[text] = code{login{form.Get("client_id"), redirect, form.Get("code_challenge"), form.Get("resource")}, strings.Fields(form.Get("scope"))}
 	back := url.Values{"code": {text}, "state": {form.Get("state")}}
 	if s.Back != nil {
 		s.Back(back)
@@ -293,7 +295,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, form url.Valu
 	http.Redirect(w, r, redirect+"?"+back.Encode(), http.StatusFound)
 }
 
-// provenLocked says what is wrong with a client's proof of itself.
+// provenLocked says who the client is, and what is wrong with its proof of that.
 func (s *Server) provenLocked(r *http.Request, form url.Values) (id, problem string) {
 	id, secret := form.Get("client_id"), form.Get("client_secret")
 	if user, password, ok := r.BasicAuth(); ok {
@@ -318,8 +320,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, form url.Values) 
 		c, ok := s.codes[form.Get("code")]
 		delete(s.codes, form.Get("code"))
 		sum := sha256.Sum256([]byte(form.Get("code_verifier")))
-		sent := code{client: id, redirect: form.Get("redirect_uri"), resource: resource, challenge: base64.RawURLEncoding.EncodeToString(sum[:]), scopes: c.scopes}
-		if problem == "" && (!ok || !reflect.DeepEqual(sent, c)) {
+		sent := login{client: id, redirect: form.Get("redirect_uri"), resource: resource, challenge: base64.RawURLEncoding.EncodeToString(sum[:])}
+		if problem == "" && (!ok || sent != c.login) {
 			problem = "invalid_grant"
 		}
 		t = token{family: rand.Text(), scopes: c.scopes}

@@ -53,10 +53,9 @@ type Token struct {
 	SHA256 [sha256.Size]byte
 }
 
-// Options say who may come in over HTTP, and how much of it.
+// Options say who may come in over HTTP, and how much they may use.
 type Options struct {
-	// Tokens returns the tokens of this moment; nil means that there are never
-	// any. If there are any, one is required: without it the answer is 401.
+	// Tokens returns the current tokens; nil means that there are never any. If there are any, one is required: without it the answer is 401.
 	Tokens func() []Token
 	// Hosts are Host headers that are let in beside loopback names.
 	Hosts []string
@@ -64,8 +63,8 @@ type Options struct {
 	Origins []string
 	// IdleTimeout ends a session that is silent this long; 0 means 30 minutes.
 	IdleTimeout time.Duration
-	// MaxSessions bounds the sessions of the older protocol; 0 means 1,000. Where no
-	// room is left, those that are quiet are ended for others.
+	// MaxSessions bounds the sessions of the older protocol; 0 means 1,000. When no
+	// room is left, quiet sessions are ended for new ones.
 	MaxSessions int
 	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
 	MaxBody int64
@@ -127,8 +126,8 @@ func (o Options) guard(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate demands a bearer token, if there are any, and hangs the
-// principal on the request: the SDK then refuses a session to anyone but the
+// authenticate demands a bearer token, if there are any, and attaches the
+// principal to the request: the SDK then refuses a session to anyone but the
 // principal that opened it.
 func (o Options) authenticate(next http.Handler) http.Handler {
 	if o.Tokens == nil {
@@ -137,7 +136,7 @@ func (o Options) authenticate(next http.Handler) http.Handler {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		sum := sha256.Sum256([]byte(token))
 		name, found := "", 0
-		for _, t := range o.Tokens() { // every one, in the same time
+		for _, t := range o.Tokens() { // all of them, so that the time is always the same
 			if subtle.ConstantTimeCompare(sum[:], t.SHA256[:]) == 1 {
 				name, found = t.Name, 1
 			}

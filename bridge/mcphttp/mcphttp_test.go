@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"codemode-bridge/bridge/mcphttptest"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -26,44 +28,10 @@ func (plain) Used(*mcp.ServerSession) (ran, running bool) { return false, false 
 func (plain) Abandon(string, string)                      {}
 func (plain) Events(store mcp.EventStore) mcp.EventStore  { return store }
 
-const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-
 // serve serves a plain bridge on a loopback port.
 func serve(t *testing.T, o Options) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(Handler(newPlain(), o))
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server
-}
-
-// post sends a body to /mcp with headers given as pairs, "Host" among them.
-func post(t *testing.T, method, url, body string, headers ...string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	for i := 0; i+1 < len(headers); i += 2 {
-		switch headers[i] {
-		case "Host":
-			req.Host = headers[i+1]
-		case "Accept":
-			req.Header.Set("Accept", headers[i+1])
-		default:
-			req.Header.Add(headers[i], headers[i+1])
-		}
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { res.Body.Close() })
-	return res
+	return mcphttptest.Serve(t, Handler(newPlain(), o))
 }
 
 // Trials M1 and M2: other origins and other hosts, whatever the method.
@@ -103,7 +71,7 @@ func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 		{[]string{"Host", "localhost:http"}, false},
 	} {
 		for _, method := range []string{"POST", "GET", "DELETE", "OPTIONS"} {
-			res := post(t, method, server.URL+"/mcp", initialize, row.headers...)
+			res := mcphttptest.Post(t, method, server.URL+"/mcp", mcphttptest.Initialize, row.headers...)
 			if refused := res.StatusCode == http.StatusForbidden; refused == row.allowed {
 				t.Errorf("%s with %q: status %d, want allowed %v", method, row.headers, res.StatusCode, row.allowed)
 			}
@@ -115,7 +83,7 @@ func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 func TestOtherContentTypesAreRefused(t *testing.T) {
 	server := serve(t, Options{})
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""} {
-		req, _ := http.NewRequest("POST", server.URL+"/mcp", strings.NewReader(initialize))
+		req, _ := http.NewRequest("POST", server.URL+"/mcp", strings.NewReader(mcphttptest.Initialize))
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		req.Header["Content-Type"] = []string{kind}
 		res, err := http.DefaultClient.Do(req)
@@ -131,8 +99,8 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 
 func TestBodiesAreBounded(t *testing.T) {
 	server := serve(t, Options{MaxBody: 1000})
-	large := strings.Replace(initialize, `"t"`, `"`+strings.Repeat("t", 1000)+`"`, 1)
-	if res := post(t, "POST", server.URL+"/mcp", large); res.StatusCode != http.StatusRequestEntityTooLarge {
+	large := strings.Replace(mcphttptest.Initialize, `"t"`, `"`+strings.Repeat("t", 1000)+`"`, 1)
+	if res := mcphttptest.Post(t, "POST", server.URL+"/mcp", large); res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body: status %d", res.StatusCode)
 	}
 }
@@ -145,11 +113,11 @@ func TestTokens(t *testing.T) {
 	server := serve(t, o)
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	for _, headers := range [][]string{nil, bearer("wrong"), bearer(""), {"Authorization", "Basic token-a"}, bearer("token-a\x00")[:0]} {
-		if res := post(t, "POST", server.URL+"/mcp", initialize, headers...); res.StatusCode != http.StatusUnauthorized {
+		if res := mcphttptest.Post(t, "POST", server.URL+"/mcp", mcphttptest.Initialize, headers...); res.StatusCode != http.StatusUnauthorized {
 			t.Errorf("with %q: status %d", headers, res.StatusCode)
 		}
 	}
-	opened := post(t, "POST", server.URL+"/mcp", initialize, bearer("token-a")...)
+	opened := mcphttptest.Post(t, "POST", server.URL+"/mcp", mcphttptest.Initialize, bearer("token-a")...)
 	id := opened.Header.Get("Mcp-Session-Id")
 	if opened.StatusCode != http.StatusOK || id == "" {
 		t.Fatalf("status %d, session %q", opened.StatusCode, id)
@@ -160,17 +128,17 @@ func TestTokens(t *testing.T) {
 		status         int
 	}{{"token-a", id, 200}, {"token-b", id, 403}, {"token-a", "guessed", 404}} {
 		headers := append(bearer(row.token), "Mcp-Session-Id", row.session, "Mcp-Protocol-Version", "2025-06-18")
-		if res := post(t, "POST", server.URL+"/mcp", list, headers...); res.StatusCode != row.status {
+		if res := mcphttptest.Post(t, "POST", server.URL+"/mcp", list, headers...); res.StatusCode != row.status {
 			body, _ := io.ReadAll(res.Body)
 			t.Errorf("session %q with %s: status %d %s", row.session, row.token, res.StatusCode, body)
 		}
 	}
-	post(t, "DELETE", server.URL+"/mcp", "", append(bearer("token-a"), "Mcp-Session-Id", id)...)
-	if res := post(t, "POST", server.URL+"/mcp", list, append(bearer("token-a"), "Mcp-Session-Id", id)...); res.StatusCode != http.StatusNotFound {
+	mcphttptest.Post(t, "DELETE", server.URL+"/mcp", "", append(bearer("token-a"), "Mcp-Session-Id", id)...)
+	if res := mcphttptest.Post(t, "POST", server.URL+"/mcp", list, append(bearer("token-a"), "Mcp-Session-Id", id)...); res.StatusCode != http.StatusNotFound {
 		t.Errorf("a deleted session: status %d", res.StatusCode)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if res := post(t, "GET", server.URL+path, ""); res.StatusCode != http.StatusOK {
+		if res := mcphttptest.Post(t, "GET", server.URL+path, ""); res.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d", path, res.StatusCode)
 		}
 	}
@@ -188,9 +156,9 @@ func TestNoMachineHasAllSessions(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		return w.Code, w.Header().Get("Mcp-Session-Id")
 	}
-	_, first := from("192.0.2.1:4711", initialize, "")
+	_, first := from("192.0.2.1:4711", mcphttptest.Initialize, "")
 	for i := range 10 {
-		if status, _ := from(fmt.Sprintf("192.0.2.2:%d", 1000+i), initialize, ""); status != http.StatusOK {
+		if status, _ := from(fmt.Sprintf("192.0.2.2:%d", 1000+i), mcphttptest.Initialize, ""); status != http.StatusOK {
 			t.Errorf("status %d", status)
 		}
 	}

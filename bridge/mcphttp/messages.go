@@ -14,12 +14,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// readMessage reads the body of a POST, which is one message. It must have one
-// reading: the dispatcher and the SDK each make theirs.
+// readMessage reads the body of a POST, which is one message. There must be only one
+// way to read it: the dispatcher and the SDK each do.
 func readMessage(body []byte) (rpc.Message, *rpc.Error) {
 	m, bad := rpc.Read(body)
 	if bad == nil {
-		if _, err := canon.Parse(body); err != nil { // a name twice, however deep
+		if _, err := canon.Parse(body); err != nil { // a name twice, at any depth
 			bad = &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + err.Error()}
 		}
 	}

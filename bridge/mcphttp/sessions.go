@@ -13,9 +13,9 @@ import (
 )
 
 // sessions bounds the sessions of the older protocol over HTTP. Opening one
-// takes a single request, so whoever reaches the endpoint could have them all:
-// where no room is left, room is made, and nobody who has to show a token, or
-// comes from another machine, has more than half of it.
+// takes a single request, so whoever reaches the endpoint could have them all. So when
+// no room is left, sessions are ended for new ones, and nobody who has to show a token,
+// or comes from another machine, has more than half of them.
 //
 // A client whose session was ended to make room gets 404 and, as the protocol
 // says, opens another one.
@@ -43,7 +43,7 @@ type opener struct {
 type session struct {
 	opener
 	conn  *mcp.ServerSession
-	heard time.Time // of its client
+	heard time.Time // when its client was last heard
 }
 
 // Quiet is how long a session that ran scripts must have been silent to be ended
@@ -78,8 +78,8 @@ func (h *sessions) open(o opener) bool {
 	return room
 }
 
-// victimsLocked takes those out of the table that have to end for a session of
-// o. Where they would not make room, nobody has to.
+// victimsLocked takes the sessions out of the table that have to end for one of o. If
+// that would not make room, none is taken out.
 func (h *sessions) victimsLocked(o opener) (victims map[string]*session, room bool) {
 	victims = map[string]*session{}
 	for _, bound := range []struct {
@@ -103,7 +103,7 @@ func (h *sessions) victimsLocked(o opener) (victims map[string]*session, room bo
 	return victims, true
 }
 
-// opened ends what open began: id is the session's, "" if it was not made.
+// opened completes what open began: id is the session's, "" if it was not made.
 func (h *sessions) opened(o opener, id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,8 +126,8 @@ func (h *sessions) hear(id string) {
 	}
 }
 
-// version is the protocol version that a session asked for; "" if there is none
-// of that id.
+// version returns the protocol version that a session asked for; "" if there is no
+// session of that id.
 func (h *sessions) version(id string) string {
 	h.mu.Lock()
 	s := h.all[id]
@@ -165,9 +165,9 @@ func (h *sessions) countLocked(of func(opener) bool) int {
 	return n
 }
 
-// victimLocked is the session to end for another one, of those that of chooses:
-// one that never ran a script, the longest silent first; else one that is quiet; none
-// with a request or a script under way. It is "" if there is none.
+// victimLocked returns the session to end for another one, of those that of chooses:
+// the longest silent of those that never ran a script, else of those that have been
+// silent for [Quiet], and none with a request or a script under way. "": there is none.
 func (h *sessions) victimLocked(of func(opener) bool) (victim string) {
 	best := false // whether the victim never ran a script
 	for id, s := range h.all {
@@ -202,8 +202,7 @@ func (h *sessions) end(victims map[string]*session) {
 }
 
 // enter notes that a request of a session comes in, which may begin a script: the
-// session does not end before leave. It reports whether the session goes on; it
-// does not where it is being ended.
+// session does not end before leave. It reports false if the session is being ended.
 func (h *sessions) enter(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

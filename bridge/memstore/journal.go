@@ -10,13 +10,13 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A journal is what is kept of a run.
+// A journal is what the store has of a run.
 type journal struct {
 	ledger.JournaledRun
 	entries []ledger.JournalEntry // without Owner, Configuration, Until and Common
 }
 
-// Append keeps entries.
+// Append stores entries.
 func (s *Store) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
 	if err := ctx.Err(); err != nil || len(entries) == 0 {
 		return err
@@ -33,7 +33,7 @@ func (s *Store) Append(ctx context.Context, entries ...ledger.JournalEntry) erro
 	return nil
 }
 
-// appendEntriesLocked keeps entries, all or none.
+// appendEntriesLocked stores all entries or none.
 func (s *Store) appendEntriesLocked(entries []ledger.JournalEntry) error {
 	if len(entries) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (s *Store) entryLocked(e *ledger.JournalEntry) error {
 	return nil
 }
 
-// journalLocked returns a run's journal; nil when it has none.
+// journalLocked returns a run's journal; nil if it has none.
 func (s *Store) journalLocked(run string) *journal {
 	for _, j := range s.journals {
 		if j.Run == run {
@@ -98,7 +98,7 @@ func (s *Store) journalLocked(run string) *journal {
 	return nil
 }
 
-// dropLocked removes a journal, and the shared bytes that no other one names.
+// dropLocked removes a journal, and the shared bytes that no other journal names.
 func (s *Store) dropLocked(j *journal) {
 	s.journals = slices.DeleteFunc(s.journals, func(other *journal) bool { return other == j })
 	name := j.entries[0].Shared
@@ -151,7 +151,7 @@ func (s *Store) LeaseRequests(ctx context.Context, owner string) ([]ledger.Journ
 	})
 }
 
-// ChangeRun changes what is known of a run.
+// ChangeRun changes the stored run.
 func (s *Store) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (ledger.JournaledRun, error) {
 	if err := ctx.Err(); err != nil {
 		return ledger.JournaledRun{}, err

@@ -1,7 +1,7 @@
 // Package memstore keeps audit records and the journals of runs in memory. It
-// meets the contracts of ledger.Store and ledger.Journal but for one point:
-// nothing outlives the process. Tests use it, and it shows what a store is
-// without a database.
+// meets the contracts of ledger.Store and ledger.Journal except that nothing
+// outlives the process. Tests use it, and it shows what a store must do, without a
+// database.
 package memstore
 
 import (
@@ -86,13 +86,13 @@ func (s *Store) appendLocked(r ledger.Record) error {
 	return nil
 }
 
-// changedLocked tells those who watch.
+// changedLocked wakes those who wait for a change.
 func (s *Store) changedLocked() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// Rows yields the rows that q selects, as they stand now.
+// Rows yields the rows that q selects, as they are now.
 func (s *Store) Rows(ctx context.Context, q ledger.Query) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		s.mu.Lock()
@@ -142,7 +142,7 @@ func (s *Store) Verify(ctx context.Context, against *ledger.Checkpoint) (ledger.
 	return c.Report(), ctx.Err()
 }
 
-// Checkpoint signs the present head.
+// Checkpoint signs the current head.
 func (s *Store) Checkpoint(context.Context) (ledger.Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *Store) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Err says why Record fails.
+// Err returns the error with which Record fails.
 func (s *Store) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

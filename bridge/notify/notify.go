@@ -8,9 +8,9 @@
 // digits, ".", "_" and "-", as one argument of its own, and no shell is in
 // between.
 //
-// Questions come in bursts. [Notifier.Asked] never waits: what comes while a
-// notification is shown, or sooner after it than [Options.Every], is gathered
-// into the next one.
+// Questions come in bursts. [Notifier.Asked] never waits: questions that come while
+// a notification is shown, or sooner after it than [Options.Every], share the next
+// one.
 package notify
 
 import (
@@ -48,18 +48,18 @@ type Options struct {
 	system string
 }
 
-// A Notifier tells a person. Its methods may be called by any number of
-// goroutines. It has one goroutine, which Close ends.
+// A Notifier tells a person. Its methods may be called concurrently. It has one
+// goroutine, which Close ends.
 type Notifier struct {
 	o      Options
 	stop   context.CancelFunc
 	ended  chan struct{}
-	wake   chan struct{} // holds one token while something waits to be told
-	failed bool          // of the goroutine: the log has heard of it
+	wake   chan struct{} // holds one token while there is something to tell
+	failed bool          // the last notification failed, and was logged; the goroutine's own
 
 	mu      sync.Mutex
-	tool    string // that asked last
-	waiting int    // questions that nobody was told of
+	tool    string // of the last question
+	waiting int    // questions that nobody has been told of
 }
 
 // New makes a notifier and starts its goroutine.
@@ -91,13 +91,14 @@ func (n *Notifier) Asked(tool string) {
 	}
 }
 
-// Close ends the notifier. What nobody was told of is dropped.
+// Close ends the notifier and its goroutine. Nobody is told of questions that still
+// wait.
 func (n *Notifier) Close() {
 	n.stop()
 	<-n.ended
 }
 
-// tell shows what waits, and then rests.
+// tell shows a notification when questions wait, at most one in Options.Every.
 func (n *Notifier) tell(ctx context.Context) {
 	defer close(n.ended)
 	for {
@@ -163,7 +164,8 @@ func message(tool string, waiting int) string {
 	return "a call of " + plain(tool) + " waits for an answer"
 }
 
-// plain is a tool's name with whatever is no plain character left out.
+// plain returns a tool's name with "?" for every character that is not a plain one,
+// cut if it is long.
 func plain(name string) string {
 	const most = 60
 	safe := strings.Map(func(c rune) rune {
@@ -185,11 +187,11 @@ func plain(name string) string {
 type command struct {
 	program string
 	args    []string
-	env     []string // beside the bridge's own
+	env     []string // in addition to the bridge's own
 }
 
-// commandOf is how a system shows a notification. The texts are arguments or
-// variables of their own; the scripts around them are fixed.
+// commandOf returns the command that shows a notification on a system. The texts are
+// arguments or variables of their own; the scripts around them are fixed.
 func commandOf(system, title, text string) (c command, ok bool) {
 	switch system {
 	case "linux", "freebsd", "openbsd", "netbsd", "dragonfly":

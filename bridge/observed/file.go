@@ -57,8 +57,8 @@ func (s *Store) listLocked() []kept {
 	return list
 }
 
-// takeLocked joins what stands in the file to what is known. Of a tool that is
-// defined in two ways, this process knows better which is today's.
+// takeLocked joins what stands in the file to what is known. Where the two have
+// different definitions of a tool, this process has the present one.
 func (s *Store) takeLocked(list []kept) {
 	for i, k := range list {
 		key := name{k.Server, k.Name}
@@ -94,7 +94,7 @@ func digest(body []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// load reads the file. With an error there is nothing of its content.
+// load reads the file. If it returns an error, it returns no shapes.
 func load(dir string) ([]kept, error) {
 	path := filepath.Join(dir, fileName)
 	info, err := os.Lstat(path) // before it is opened: a pipe would wait for ever
@@ -102,7 +102,7 @@ func load(dir string) ([]kept, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func parse(raw []byte) ([]kept, error) {
 		return nil, fmt.Errorf("version %d, want %d", content.Version, fileVersion)
 	}
 	if digest(content.Tools) != content.Digest {
-		return nil, errors.New("the content does not have its digest")
+		return nil, errors.New("the content does not match its digest")
 	}
 	var tools []kept
 	if err := canon.Decode(content.Tools, &tools); err != nil {

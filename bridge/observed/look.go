@@ -9,9 +9,9 @@ import (
 // maxLook is how many bytes of one answer are read: the beginning tells.
 const maxLook = 32 << 10
 
-// look returns the shape of the JSON array or object in text, and nil if that
-// is not what it is. Of a long text the beginning is read, and its last byte:
-// what an answer costs does not grow with it.
+// look returns the shape of the JSON array or object in text, and nil if text
+// is neither. Of a long text only the beginning and the last byte are read, so
+// that a large answer costs no more than a small one.
 func look[T ~string | ~[]byte](text T) *shape {
 	from, to := 0, len(text)
 	for from < to && space(text[from]) {
@@ -36,7 +36,7 @@ func look[T ~string | ~[]byte](text T) *shape {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// A looker reads JSON that is valid, or cut off, or broken: then it stops.
+// A looker reads JSON, as far as it is whole and valid.
 type looker struct {
 	text   string
 	at     int

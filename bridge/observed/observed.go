@@ -15,7 +15,7 @@
 // adds a type to a union. The order and number of the answers make no
 // difference. A tool whose definition has changed begins anew. Everything is
 // bounded: how much of an answer is read, the depth and keys of a shape, the
-// bytes of a tool's (beyond which nothing is told of the tool) and of all.
+// bytes of one tool's shapes (beyond which nothing is said of the tool) and of all.
 //
 // # On disk
 //
@@ -25,7 +25,7 @@
 //	{"version": 1, "digest": "sha256:...", "tools": [{"server": "...", "name": "...", "digest": "sha256:...", "json": {"items": {"object": {"fields": {...}}}}}]}
 //
 // The outer digest is that of the bytes of "tools". A file that is damaged, or
-// of another version, is as good as none. What another bridge with the same
+// of another version, is ignored. What another bridge with the same
 // folder wrote in the meantime is joined, not lost.
 package observed
 
@@ -99,7 +99,7 @@ type Store struct {
 
 type name struct{ server, tool string }
 
-// An entry is one tool's.
+// An entry is what is known of one tool.
 type entry struct {
 	digest  string
 	seen    shapes
@@ -210,8 +210,8 @@ func (s *Store) Type(t Tool, limit int) Type {
 	return seen.text(limit)
 }
 
-// writeSoonLocked sees to it that the file is written, once for all that
-// changes in a while.
+// writeSoonLocked schedules a write of the file, one for all changes within the
+// delay.
 func (s *Store) writeSoonLocked() {
 	if s.dir == "" || s.timer != nil || s.closed {
 		return
@@ -228,7 +228,7 @@ func (s *Store) write() {
 
 // writeLocked needs saving, not mu.
 func (s *Store) writeLocked() {
-	kept, _ := load(s.dir) // as good as none, if it can't be read
+	kept, _ := load(s.dir) // a file that can't be read is ignored
 	s.mu.Lock()
 	s.timer = nil
 	s.takeLocked(kept)

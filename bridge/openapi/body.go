@@ -47,7 +47,7 @@ func newBody(r *openapi3.RequestBody) *body {
 			media = &openapi3.MediaType{}
 		}
 		one := &body{mediaType: name, schema: media.Schema, encoding: media.Encoding, required: r.Required, note: r.Description}
-		base, _, _ := mime.ParseMediaType(name) // what is none is sent as bytes
+		base, _, _ := mime.ParseMediaType(name) // empty if it is not one: sent as bytes
 		switch {
 		case isJSON(name):
 			one.shape = asJSON
@@ -73,20 +73,7 @@ func newBody(r *openapi3.RequestBody) *body {
 	return best
 }
 
-// isJSON reports whether a media type, or a range of them, is or may be JSON.
-func isJSON(mediaType string) bool {
-	base, _, err := mime.ParseMediaType(mediaType)
-	if err != nil {
-		base = strings.ToLower(strings.TrimSpace(strings.Split(mediaType, ";")[0]))
-	}
-	switch base {
-	case "application/json", "text/json", "application/*", "*/*":
-		return true
-	}
-	return strings.HasSuffix(base, "+json")
-}
-
-// fileSchema is how scripts give bytes.
+// fileSchema is the schema of an argument that is a file.
 func fileSchema() map[string]any {
 	text := func(note string) map[string]any { return map[string]any{"type": "string", "description": note} }
 	return map[string]any{
@@ -98,7 +85,7 @@ func fileSchema() map[string]any {
 	}
 }
 
-// describe is the schema of the argument.
+// describe returns the schema of the argument.
 func (b *body) describe(d *describer) any {
 	switch b.shape {
 	case asBytes:
@@ -129,8 +116,8 @@ func (b *body) describe(d *describer) any {
 	return d.schema(b.schema, 1)
 }
 
-// isBinary reports whether a part of a form is a file: 3.0 says it by format, 3.1
-// by a media type, or by saying nothing.
+// isBinary reports whether a part of a form is a file. OpenAPI 3.0 says so by its
+// format, 3.1 by its media type or encoding.
 func isBinary(s *openapi3.Schema) bool {
 	if s.ContentMediaType != "" && s.ContentEncoding == "" {
 		return !isJSON(s.ContentMediaType) && !strings.HasPrefix(s.ContentMediaType, "text/")
@@ -186,7 +173,7 @@ func (b *body) writeForm(fields map[string]json.RawMessage) ([]byte, error) {
 			p.json, p.reserved = e.ContentType != "" && isJSON(e.ContentType), e.AllowReserved
 		}
 		if object, ok := v.(map[string]any); ok && (b.encoding[name] == nil || b.encoding[name].Style == "") {
-			v = string(encode(object)) // what is not said otherwise is JSON
+			v = string(encode(object)) // JSON, unless the document says otherwise
 		}
 		for _, pair := range p.pairs(v) {
 			out = append(out, pair.encoded(p.reserved))
@@ -271,7 +258,7 @@ func (b *body) writePart(w *multipart.Writer, name string, schema *openapi3.Sche
 	return err
 }
 
-// A fileArg is a file as scripts give it; see fileSchema.
+// A fileArg is a file as scripts pass it; see fileSchema.
 type fileArg struct {
 	Base64, Text          *string
 	Filename, ContentType string
@@ -286,7 +273,7 @@ func readFileArg(raw json.RawMessage) (f fileArg, err error) {
 	if f.Text != nil {
 		f.content = []byte(*f.Text)
 	} else if f.content, err = base64.StdEncoding.DecodeString(strings.TrimSpace(*f.Base64)); err != nil {
-		return f, errors.New("holds no base64")
+		return f, errors.New("is not valid base64")
 	}
 	if f.ContentType != "" {
 		if _, _, err := mime.ParseMediaType(f.ContentType); err != nil || !printable(f.ContentType) {
@@ -302,7 +289,7 @@ func readFileArg(raw json.RawMessage) (f fileArg, err error) {
 	return f, nil
 }
 
-// decode reads a JSON value with its numbers as they are written.
+// decode reads a JSON value and keeps its numbers as they are written.
 func decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

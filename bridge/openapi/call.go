@@ -21,8 +21,15 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// call makes the request of one call and reads the answer. Where there is no
-// request or no answer, it answers with an error.
+// Bounds of a call, in bytes. The body of an answer has [Options.MaxReply].
+const (
+	maxAddress = 64 << 10 // of a request's URL
+	maxError   = 4_000    // of a body that are shown with an error
+	maxCopy    = 64 << 10 // of JSON that are repeated as text
+)
+
+// call makes the request of one call and returns the answer. If no request can be
+// made, or none is answered, the result is an error.
 func (a *api) call(ctx context.Context, op *operation, raw json.RawMessage) *mcp.CallToolResult {
 	req, err := a.request(ctx, op, raw)
 	if err != nil {
@@ -84,14 +91,14 @@ func (a *api) request(ctx context.Context, op *operation, raw json.RawMessage) (
 			header.Set(p.name, text)
 		case openapi3.ParameterInQuery:
 			for _, one := range p.pairs(v) {
-				if err = op.checkName(a, p, one.name); err != nil {
+				if err = op.checkName(&a.credentials, p, one.name); err != nil {
 					break
 				}
 				query = append(query, one.encoded(p.reserved))
 			}
 		case openapi3.ParameterInCookie:
 			for _, one := range p.pairs(v) {
-				if err = op.checkName(a, p, one.name); err != nil {
+				if err = op.checkName(&a.credentials, p, one.name); err != nil {
 					break
 				}
 				cookies = append(cookies, one)
@@ -130,7 +137,7 @@ func (a *api) request(ctx context.Context, op *operation, raw json.RawMessage) (
 	}
 	req, err := http.NewRequestWithContext(ctx, op.method, u.String(), content)
 	if err != nil {
-		return nil, errors.New("the arguments make no legal request")
+		return nil, errors.New("the arguments do not make a valid request")
 	}
 	req.Header = header
 	req.Header.Set("Accept", op.accept)
@@ -138,11 +145,11 @@ func (a *api) request(ctx context.Context, op *operation, raw json.RawMessage) (
 	for _, one := range cookies {
 		addCookie(req, one.name, strings.Join(one.parts, one.by))
 	}
-	a.authorize(req, op)
+	a.credentials.authorize(req, op.security)
 	return req, nil
 }
 
-// take takes an argument. One that is null is not there.
+// take removes an argument from args and decodes it. null counts as missing.
 func take(args map[string]json.RawMessage, name string) (v any, there bool, err error) {
 	raw, there := args[name]
 	delete(args, name)
@@ -155,10 +162,10 @@ func take(args map[string]json.RawMessage, name string) (v any, there bool, err 
 	return v, v != nil, nil
 }
 
-// checkName refuses names in the query or the cookies that an object brings with
-// it and that belong to another parameter or to a credential: whoever judged the
-// arguments by their names has not seen them.
-func (op *operation) checkName(a *api, p parameter, name string) error {
+// checkName refuses a name that an object brings into the query or the cookies and
+// that belongs to another parameter or to a credential: a rule about the argument of
+// that name has not seen it.
+func (op *operation) checkName(c *credentials, p parameter, name string) error {
 	if name == p.name {
 		return nil
 	}
@@ -168,7 +175,7 @@ func (op *operation) checkName(a *api, p parameter, name string) error {
 			return fmt.Errorf("may not hold %q, which is an argument of its own", cut(name, maxName))
 		}
 	}
-	if a.fixed(p.in, name) || a.fixed(p.in, base) {
+	if c.fixed(p.in, name) || c.fixed(p.in, base) {
 		return fmt.Errorf("may not hold %q, which the configuration sets", cut(name, maxName))
 	}
 	return nil
@@ -186,8 +193,8 @@ func (op *operation) fill(value func(name string) string) string {
 	return b.String()
 }
 
-// checkWhole refuses a path in which values that are fine by themselves make
-// another path together, for who decodes it more than once: "%2" and "f", say.
+// checkWhole refuses a path in which values that are harmless by themselves together
+// make another path for a server that decodes it more than once, such as "%2" and "f".
 func (op *operation) checkWhole(path string) error {
 	plain := op.fill(func(string) string { return "x" })
 	slashes := func(text string) int { return strings.Count(text, "/") + strings.Count(text, `\`) }
@@ -203,7 +210,7 @@ func (op *operation) checkWhole(path string) error {
 	return nil
 }
 
-// address is the URL of a path, already encoded, below the base URL.
+// address returns the URL of an encoded path below the base URL.
 func (a *api) address(path, query string) (*url.URL, error) {
 	if err := checkSegments(path); err != nil {
 		return nil, err
@@ -217,19 +224,19 @@ func (a *api) address(path, query string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("the arguments make no legal address")
+		return nil, errors.New("the arguments do not make a valid address")
 	}
 	return u, nil
 }
 
-// told are the headers of an answer that a script may need, to page through a list
-// or to wait.
+// told are the headers of an answer that are passed on: a script may need them, to
+// page through a list or to wait.
 var told = []string{
 	"Content-Disposition", "Content-Range", "Etag", "Last-Modified", "Link", "Location", "Retry-After",
 	"X-Next-Page", "X-Page", "X-Per-Page", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id", "X-Total", "X-Total-Count", "X-Total-Pages",
 }
 
-// answer makes a result of a response with its body.
+// answer makes a result of a response and its body.
 func (a *api) answer(op *operation, res *http.Response, content []byte) *mcp.CallToolResult {
 	headers := map[string]string{}
 	for _, name := range told {
@@ -276,11 +283,11 @@ func (a *api) answer(op *operation, res *http.Response, content []byte) *mcp.Cal
 	return result
 }
 
-// hidden is a body that is no text, without secrets: what calls itself a picture may
-// be anything.
+// hidden removes secrets from a body that is not text: what claims to be a picture
+// may be anything.
 func (a *api) hidden(content []byte) []byte { return []byte(a.hide.Replace(string(content))) }
 
-// complaint is the text of an answer that is no success.
+// complaint returns the text of an answer that is not a success.
 func (a *api) complaint(op *operation, res *http.Response, mediaType string, content []byte) string {
 	text := fmt.Sprintf("%s: %s %s was answered with %d %s", op.name, op.method, op.path, res.StatusCode, http.StatusText(res.StatusCode))
 	if to := res.Header.Get("Location"); res.StatusCode/100 == 3 && to != "" {
@@ -292,14 +299,14 @@ func (a *api) complaint(op *operation, res *http.Response, mediaType string, con
 	if wait := res.Header.Get("Retry-After"); wait != "" {
 		text += " (retry after " + cut(wait, maxName) + ")"
 	}
-	if len(content) > 0 && isText(mediaType, content) && res.StatusCode/100 != 3 { // a redirect's says only where to
-		// It is cut after the secrets are gone, so that no half of one is left.
+	if len(content) > 0 && isText(mediaType, content) && res.StatusCode/100 != 3 { // a redirect's body only repeats the address
+		// Secrets are removed before the text is cut, so that no part of one is left.
 		text += "\n" + cut(strings.ToValidUTF8(a.hide.Replace(string(content)), "\uFFFD"), maxError)
 	}
 	return a.hide.Replace(text)
 }
 
-// readText is a body as text, in UTF-8 and without secrets.
+// readText returns a body as text, in UTF-8 and without secrets.
 func (a *api) readText(mediaType, encoding string, content []byte) string {
 	if encoding != "" && !strings.EqualFold(encoding, "utf-8") && isText(mediaType, content) {
 		if r, err := charset.NewReaderLabel(encoding, bytes.NewReader(content)); err == nil {
@@ -312,8 +319,8 @@ func (a *api) readText(mediaType, encoding string, content []byte) string {
 	return a.hide.Replace(string(content))
 }
 
-// isJSONAnswer reports whether a body is JSON as its type says. Text that looks
-// like JSON is not: another day it would not.
+// isJSONAnswer reports whether a body is JSON and its type says so. Text that merely
+// looks like JSON does not count: the next answer might not.
 func isJSONAnswer(mediaType, text string) bool {
 	return mediaType != "*/*" && isJSON(mediaType) && utf8.ValidString(text) && json.Valid([]byte(text))
 }

@@ -19,27 +19,35 @@ import (
 // A credential is one secret and its place in a request.
 type credential struct{ in, name, value string }
 
-// learn places the credentials as the document's security schemes say, and makes
-// what hides secrets in answers.
-func (a *api) learn(doc *openapi3.T, credentials map[string]string) error {
-	a.schemes = map[string]credential{}
+// credentials are what the configuration sends with requests, whatever their
+// arguments are.
+type credentials struct {
+	user    *url.Userinfo // of the base URL
+	query   url.Values    // of the base URL
+	headers http.Header
+	schemes map[string]credential // by the document's names
+}
+
+// place learns from the document's security schemes where the secrets of the
+// configuration belong.
+func (c *credentials) place(doc *openapi3.T, secrets map[string]string) error {
+	c.schemes = map[string]credential{}
 	declared := openapi3.SecuritySchemes{}
 	if doc.Components != nil {
 		declared = doc.Components.SecuritySchemes
 	}
-	for _, scheme := range slices.Sorted(maps.Keys(credentials)) {
+	for _, scheme := range slices.Sorted(maps.Keys(secrets)) {
 		ref := declared[scheme]
 		if ref == nil || ref.Value == nil {
 			return fmt.Errorf("there are credentials for %q, and the document has no such security scheme: it has %s",
 				scheme, orNone(slices.Sorted(maps.Keys(declared))))
 		}
-		c, err := place(ref.Value, credentials[scheme])
+		one, err := newCredential(ref.Value, secrets[scheme])
 		if err != nil {
 			return fmt.Errorf("placing the credentials for %q: %w", scheme, err)
 		}
-		a.schemes[scheme] = c
+		c.schemes[scheme] = one
 	}
-	a.hide = a.hider(credentials)
 	return nil
 }
 
@@ -50,8 +58,17 @@ func orNone(names []string) string {
 	return cut(strings.Join(names, ", "), maxNote)
 }
 
-// place puts a secret where a scheme says.
-func place(s *openapi3.SecurityScheme, secret string) (credential, error) {
+// noHeader are headers that no argument can set: those of the connection, those that
+// the document describes elsewhere than among the parameters, and those that make
+// another request of it.
+var noHeader = []string{
+	"accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "forwarded", "host", "keep-alive",
+	"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
+	"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
+}
+
+// newCredential puts a secret where a scheme says.
+func newCredential(s *openapi3.SecurityScheme, secret string) (credential, error) {
 	authorization := func(word, value string) (credential, error) {
 		return credential{openapi3.ParameterInHeader, "Authorization", word + " " + value}, nil
 	}
@@ -67,35 +84,35 @@ func place(s *openapi3.SecurityScheme, secret string) (credential, error) {
 		return authorization(s.Scheme, secret)
 	case s.Type == "apiKey" && s.In == openapi3.ParameterInHeader:
 		if !headerName.MatchString(s.Name) || slices.Contains(noHeader, strings.ToLower(s.Name)) && !strings.EqualFold(s.Name, "Authorization") {
-			return credential{}, fmt.Errorf("the document wants them in the header %q, which is not theirs", cut(s.Name, maxName))
+			return credential{}, fmt.Errorf("the document wants them in the header %q, where credentials do not belong", cut(s.Name, maxName))
 		}
 		return credential{s.In, s.Name, secret}, nil
 	case s.Type == "apiKey" && s.Name != "" && (s.In == openapi3.ParameterInQuery || s.In == openapi3.ParameterInCookie):
 		return credential{s.In, s.Name, secret}, nil
 	}
-	return credential{}, fmt.Errorf("schemes of the type %q are not known", cut(s.Type+" "+s.Scheme, maxName))
+	return credential{}, fmt.Errorf("schemes of the type %q are not supported", cut(s.Type+" "+s.Scheme, maxName))
 }
 
 // fixed reports whether the configuration sets a parameter, so that no argument can.
-// Many servers tell no names apart that differ in case only.
-func (a *api) fixed(in, name string) bool {
-	for _, c := range a.schemes {
-		if c.in == in && strings.EqualFold(c.name, name) {
+// Case does not count: many servers ignore it.
+func (c *credentials) fixed(in, name string) bool {
+	for _, one := range c.schemes {
+		if one.in == in && strings.EqualFold(one.name, name) {
 			return true
 		}
 	}
 	switch in {
 	case openapi3.ParameterInHeader:
-		return len(a.headers.Values(name)) > 0
+		return len(c.headers.Values(name)) > 0
 	case openapi3.ParameterInQuery:
-		for set := range a.query {
+		for set := range c.query {
 			if strings.EqualFold(set, name) {
 				return true
 			}
 		}
 	case openapi3.ParameterInCookie:
-		for _, line := range a.headers.Values("Cookie") {
-			cookies, _ := http.ParseCookie(line) // what is no cookie is none of this name
+		for _, line := range c.headers.Values("Cookie") {
+			cookies, _ := http.ParseCookie(line) // a line that cannot be read sets none
 			if slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return strings.EqualFold(c.Name, name) }) {
 				return true
 			}
@@ -104,11 +121,12 @@ func (a *api) fixed(in, name string) bool {
 	return false
 }
 
-// choose returns the schemes whose credentials an operation is sent: the first
-// alternative that is complete. wanting are those of the first alternative
-// if there is none. A document that says nothing of security anywhere gets all.
-func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []string) {
-	all := slices.Sorted(maps.Keys(a.schemes))
+// choose returns the schemes whose credentials an operation is sent: those of the
+// first alternative for which the configuration has them all. If there is none,
+// wanting are those that the first alternative lacks. If the document says nothing
+// about security, all credentials are sent.
+func (c *credentials) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []string) {
+	all := slices.Sorted(maps.Keys(c.schemes))
 	alternatives := doc.Security
 	if o.Security != nil {
 		alternatives = *o.Security
@@ -120,7 +138,7 @@ func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []
 		var missing []string
 		names := slices.Sorted(maps.Keys(alternative))
 		for _, name := range names {
-			if _, ok := a.schemes[name]; !ok {
+			if _, ok := c.schemes[name]; !ok {
 				missing = append(missing, name)
 			}
 		}
@@ -139,9 +157,9 @@ func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []
 	return nil, wanting
 }
 
-// authorize adds what the configuration sends with an operation, over whatever
-// the arguments have set.
-func (a *api) authorize(req *http.Request, op *operation) {
+// authorize adds what the configuration sends with a request, with the credentials
+// of some schemes. It replaces what the arguments have set.
+func (c *credentials) authorize(req *http.Request, schemes []string) {
 	query := req.URL.RawQuery
 	add := func(name, value string) {
 		if query != "" {
@@ -149,27 +167,27 @@ func (a *api) authorize(req *http.Request, op *operation) {
 		}
 		query += escape(name, false) + "=" + escape(value, false)
 	}
-	for name, values := range a.query {
+	for name, values := range c.query {
 		for _, value := range values {
 			add(name, value)
 		}
 	}
-	if a.user != nil {
-		password, _ := a.user.Password()
-		req.SetBasicAuth(a.user.Username(), password)
+	if c.user != nil {
+		password, _ := c.user.Password()
+		req.SetBasicAuth(c.user.Username(), password)
 	}
-	for _, scheme := range op.security {
-		switch c := a.schemes[scheme]; c.in {
+	for _, scheme := range schemes {
+		switch one := c.schemes[scheme]; one.in {
 		case openapi3.ParameterInHeader:
-			req.Header.Set(c.name, c.value)
+			req.Header.Set(one.name, one.value)
 		case openapi3.ParameterInQuery:
-			add(c.name, c.value)
+			add(one.name, one.value)
 		case openapi3.ParameterInCookie:
-			addCookie(req, c.name, c.value)
+			addCookie(req, one.name, one.value)
 		}
 	}
 	req.URL.RawQuery = query
-	for name, values := range a.headers {
+	for name, values := range c.headers {
 		if name == "Cookie" {
 			req.Header["Cookie"] = []string{strings.Join(append(req.Header["Cookie"], values...), "; ")}
 			continue
@@ -186,13 +204,13 @@ func addCookie(req *http.Request, name, value string) {
 	req.Header.Set("Cookie", line)
 }
 
-// minSecret is the length from which a secret is looked for in answers: shorter
-// ones are parts of ordinary words.
+// minSecret is the length from which a secret is hidden in answers: shorter ones are
+// parts of ordinary words.
 const minSecret = 6
 
-// hider replaces the secrets of the configuration, in the forms in which an API
-// may repeat them.
-func (a *api) hider(credentials map[string]string) *strings.Replacer {
+// hider returns what replaces the secrets of the configuration, in the forms in which
+// an API may repeat them.
+func (c *credentials) hider(secrets map[string]string) *strings.Replacer {
 	forms := map[string]bool{}
 	add := func(value string) {
 		if len(value) < minSecret {
@@ -211,7 +229,7 @@ func (a *api) hider(credentials map[string]string) *strings.Replacer {
 	}
 	named := func(name, value string) {
 		if canon.Redact(name+"="+value) == name+"="+value {
-			return // neither its name nor its look is that of a secret
+			return // neither its name nor its form is that of a secret
 		}
 		add(value)
 		if word, token, ok := strings.Cut(value, " "); ok {
@@ -224,28 +242,28 @@ func (a *api) hider(credentials map[string]string) *strings.Replacer {
 			}
 		}
 	}
-	for name, values := range a.headers {
+	for name, values := range c.headers {
 		for _, value := range values {
 			named(name, value)
 		}
 	}
-	for name, values := range a.query {
+	for name, values := range c.query {
 		for _, value := range values {
 			named(name, value)
 		}
 	}
-	if a.user != nil {
-		password, _ := a.user.Password()
-		addUser(a.user.Username(), password)
+	if c.user != nil {
+		password, _ := c.user.Password()
+		addUser(c.user.Username(), password)
 	}
-	for scheme, secret := range credentials {
+	for scheme, secret := range secrets {
 		add(secret)
-		add(a.schemes[scheme].value)
-		if user, password, ok := strings.Cut(secret, ":"); ok && strings.HasPrefix(a.schemes[scheme].value, "Basic ") {
+		add(c.schemes[scheme].value)
+		if user, password, ok := strings.Cut(secret, ":"); ok && strings.HasPrefix(c.schemes[scheme].value, "Basic ") {
 			addUser(user, password)
 		}
 	}
-	// At one place the first that matches is replaced: the longest comes first.
+	// The first match at a place is replaced, so the longest comes first.
 	all := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, form := range all {

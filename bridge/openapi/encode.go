@@ -12,16 +12,29 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A pair is one name and value of a query, a form or a cookie, not encoded yet. Of
-// a list that is one value, parts are the elements and by is what stands between.
+// A parameter is one value that an argument holds.
+type parameter struct {
+	arg      string // its name among the arguments
+	name, in string // its name and place in the request
+	style    string
+	explode  bool
+	reserved bool // leaves reserved characters of a query as they are
+	json     bool // is sent as JSON text
+	required bool
+	schema   *openapi3.SchemaRef
+	note     string
+}
+
+// A pair is one name and value of a query, a form or a cookie, not encoded yet. If
+// the value is a list, parts are its elements and by is what separates them.
 type pair struct {
 	name  string
 	parts []string
 	by    string
 }
 
-// escape encodes everything but unreserved characters. With reserved, those that
-// separate nothing in a query stay too.
+// escape encodes everything but unreserved characters. With reserved, it also keeps
+// the reserved ones that separate nothing in a query.
 func escape(text string, reserved bool) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -55,8 +68,8 @@ func literal(text string) string {
 }
 
 // checkSegments refuses an encoded path that a server, a proxy or a library on the
-// way could take for another: with a segment that means "here" or "up", whichever
-// way it is written.
+// way could take for another: one with a segment that means "here" or "up", however
+// it is written.
 func checkSegments(path string) error {
 	for _, segment := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
 		name, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(segment), "%2e", "."), ";") // some servers drop what follows ";"
@@ -68,8 +81,8 @@ func checkSegments(path string) error {
 }
 
 // checkPathValue refuses values that would change the path once somebody decodes
-// it: no way of writing them is safe with every server. That is so for slashes too:
-// many decode %2F before they choose the operation.
+// it: no encoding of them is safe with every server. That includes slashes: many
+// servers decode %2F before they choose the operation.
 func checkPathValue(value string) error {
 	if value == "" {
 		return errors.New("may not be empty, since it is part of the path")
@@ -77,7 +90,7 @@ func checkPathValue(value string) error {
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) || !utf8.ValidString(value) {
 		return errors.New("holds a control character")
 	}
-	for decoded, n := value, 0; n < 3; n++ { // what is decoded twice on the way is encoded twice here
+	for decoded, n := value, 0; n < 3; n++ { // it may be decoded more than once on the way
 		if strings.ContainsAny(decoded, `/\`) {
 			return errors.New(`may not hold "/" or "\", encoded or not, since it is part of the path`)
 		}
@@ -106,7 +119,8 @@ func decodeOnce(text string) string {
 	return b.String()
 }
 
-// scalar is a value as text. Numbers keep their digits; what is no scalar is JSON.
+// scalar returns a value as text. Numbers keep their digits; what is not a scalar
+// becomes JSON.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -132,7 +146,7 @@ func scalars(list []any) []string {
 	return all
 }
 
-// flat lists names and values of an object in turn, by name.
+// flat lists the names and values of an object in turn, sorted by name.
 func flat(object map[string]any) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -270,7 +284,7 @@ func deep(name string, object map[string]any) []pair {
 	return all
 }
 
-// encoded is the pair in a query or a form.
+// encoded returns the pair as a query or a form has it.
 func (p pair) encoded(reserved bool) string {
 	parts := make([]string, len(p.parts))
 	for i, part := range p.parts {
@@ -283,7 +297,7 @@ func (p pair) encoded(reserved bool) string {
 	return escape(p.name, false) + "=" + strings.Join(parts, by)
 }
 
-// inHeader is a value as text of a header.
+// inHeader returns a value as a header has it.
 func (p parameter) inHeader(v any) (string, error) {
 	var text string
 	switch object, isObject := v.(map[string]any); {

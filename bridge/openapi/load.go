@@ -21,6 +21,23 @@ const (
 	maxFiles    = 200
 )
 
+// Stamp identifies the current content of a document in a file, so that a change
+// can be noticed. It is empty for a URL, and for a file that is not there.
+func Stamp(document string) string {
+	if isURL(document) {
+		return ""
+	}
+	info, err := os.Stat(document)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes of %v", info.Size(), info.ModTime().UnixNano())
+}
+
+func isURL(document string) bool {
+	return strings.HasPrefix(document, "https://") || strings.HasPrefix(document, "http://")
+}
+
 // A source reads a document and what it refers to, within one folder or one
 // origin. The library asks for every file through read, and reads nothing itself.
 type source struct {
@@ -34,13 +51,12 @@ type source struct {
 	survey *survey
 }
 
-// folder stands before the names of files, so that what climbs out of the
-// document's own folder is seen.
+// folder is put before the names of files, so that a reference out of the
+// document's own folder is noticed.
 const folder = "/document/"
 
 // load reads the document and resolves what it refers to.
-func (a *api) load(ctx context.Context, o Options) (doc *openapi3.T, err error) {
-	timeout := o.LoadTimeout
+func (a *api) load(ctx context.Context, document string, timeout time.Duration) (doc *openapi3.T, err error) {
 	if timeout <= 0 {
 		timeout = 30 * time.Second
 	}
@@ -54,17 +70,17 @@ func (a *api) load(ctx context.Context, o Options) (doc *openapi3.T, err error) 
 	}()
 	s := &source{ctx: ctx, client: a.client, left: maxDocument, survey: newSurvey()}
 	var at *url.URL
-	if isURL(o.Document) {
-		if at, err = url.Parse(o.Document); err != nil {
+	if isURL(document) {
+		if at, err = url.Parse(document); err != nil {
 			return nil, errors.New("its address is not a URL")
 		}
 		at.Fragment = ""
 		s.web = at
 		if origin(at) == origin(a.base) {
-			s.header = a.headers
+			s.header = a.credentials.headers
 		}
 	} else {
-		real, err := filepath.EvalSymlinks(o.Document)
+		real, err := filepath.EvalSymlinks(document)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +106,7 @@ func (a *api) load(ctx context.Context, o Options) (doc *openapi3.T, err error) 
 	return doc, nil
 }
 
-// read is the only way to a file or a page for the library.
+// read is the library's only way to a file or a page.
 func (s *source) read(_ *openapi3.Loader, at *url.URL) ([]byte, error) {
 	if s.files++; s.files > maxFiles {
 		return nil, fmt.Errorf("it refers to more than %d files", maxFiles)
@@ -161,11 +177,11 @@ func (s *source) readPage(at *url.URL) ([]byte, error) {
 	return data, nil
 }
 
-// elsewhere is where a redirect leads, without what may be secret.
+// elsewhere returns where a redirect leads, without the query, which may be secret.
 func elsewhere(res *http.Response, to string) string {
 	u, err := res.Request.URL.Parse(to)
 	if err != nil {
-		return "an address that is none"
+		return "an invalid address"
 	}
 	return withoutQuery(u)
 }

@@ -38,8 +38,8 @@ func write(t testing.TB, path, content string) string {
 	return path
 }
 
-// What is no document, or reaches for what it may not have, is refused, and the
-// reason says so without the content.
+// A file that is not a document, or refers to what it may not have, is refused with a
+// reason that shows none of the content.
 func TestRefusedDocuments(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret.yaml"), "canary: {type: object, description: canary}")
@@ -90,7 +90,7 @@ func TestRefusedDocuments(t *testing.T) {
 	}
 }
 
-// aliases is a small text that means a large one.
+// aliases returns a small text that stands for a large one.
 func aliases() string {
 	b := strings.Builder{}
 	b.WriteString("openapi: 3.0.0\ninfo: {title: t, version: '1'}\nx-0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -170,7 +170,7 @@ func TestDocumentFromTheWeb(t *testing.T) {
 	}
 }
 
-// A document that never comes costs its time-out.
+// A document that never comes takes no longer than its time-out.
 func TestSlowDocument(t *testing.T) {
 	stop := make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
@@ -195,7 +195,7 @@ func TestStamp(t *testing.T) {
 }
 
 // A document of a thousand operations whose schemas all refer to each other makes
-// tools of a bearable size.
+// tools of a reasonable size.
 func TestManyOperations(t *testing.T) {
 	const n = 1000
 	paths, schemas := map[string]any{}, map[string]any{}
@@ -240,8 +240,8 @@ func TestManyOperations(t *testing.T) {
 	}
 }
 
-// An operation with more parameters than anybody needs is left out, and a context
-// that has ended ends the reading.
+// An operation with more parameters than anybody needs is left out, and reading stops
+// when its context ends.
 func TestOperationsAreBounded(t *testing.T) {
 	var many openapi3.Parameters
 	for i := range maxParameters + 1 {
@@ -251,11 +251,11 @@ func TestOperationsAreBounded(t *testing.T) {
 		openapi3.WithPath("/many", &openapi3.PathItem{Parameters: many[:1], Get: &openapi3.Operation{Parameters: many[1:]}}),
 		openapi3.WithPath("/most", &openapi3.PathItem{Get: &openapi3.Operation{Parameters: many[1:]}}),
 	)}
-	a, err := newAPI(Options{BaseURL: "https://example.com"})
+	a, err := newAPI("https://example.com", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, left, err := operations(t.Context(), doc, a)
+	all, left, err := operations(t.Context(), doc, &a.credentials)
 	if err != nil || len(all) != 1 || all[0].path != "/most" {
 		t.Errorf("%v: got %d", err, len(all))
 	}
@@ -264,7 +264,7 @@ func TestOperationsAreBounded(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := operations(ended, doc, a); !errors.Is(err, context.Canceled) {
+	if _, _, err := operations(ended, doc, &a.credentials); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }

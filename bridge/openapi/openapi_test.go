@@ -111,7 +111,7 @@ func text(res *mcp.CallToolResult) string {
 }
 
 // The tools of both documents are those of testdata/*.tools.json, and their schemas
-// are legal.
+// are valid.
 func TestTools(t *testing.T) {
 	for _, name := range []string{"shop.yaml", "modern.json"} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// What is left out is said, with the reason.
+// The log says which operations are left out, and why.
 func TestLeftOut(t *testing.T) {
 	var log bytes.Buffer
 	connect(t, Options{Document: "testdata/shop.yaml", BaseURL: "https://example.com", Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -448,7 +448,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// A call that is given up ends the request.
+// The request ends when its call is given up.
 func TestCancel(t *testing.T) {
 	asked, gone := make(chan struct{}), make(chan struct{})
 	f := newFar(t, func(_ http.ResponseWriter, r *http.Request) {

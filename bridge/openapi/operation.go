@@ -15,6 +15,13 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of a document's operations.
+const (
+	maxOperations = 10_000
+	maxParameters = 200 // of an operation
 )
 
 // An operation is one operation of the document, ready to be called.
@@ -35,31 +42,14 @@ type operation struct {
 // A piece of a path is literal text, encoded, or the place of a parameter.
 type piece struct{ literal, parameter string }
 
-// A parameter is one value that an argument holds.
-type parameter struct {
-	arg      string // its name among the arguments
-	name, in string // its name and place in the request
-	style    string
-	explode  bool
-	reserved bool // leaves reserved characters of a query as they are
-	json     bool // is sent as JSON text
-	required bool
-	schema   *openapi3.SchemaRef
-	note     string
-}
-
-var (
-	notInName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
-	hole      = regexp.MustCompile(`\{([^{}]*)\}`)
-)
-
-// methods are those of which operations become tools.
+// methods are those whose operations become tools.
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
-// operations returns what can be called, sorted by name, and why the rest can't.
-func operations(ctx context.Context, doc *openapi3.T, a *api) (all []*operation, left []string, err error) {
+// operations returns those that can be called, sorted by name, and why the others
+// cannot.
+func operations(ctx context.Context, doc *openapi3.T, c *credentials) (all []*operation, left []string, err error) {
 	if doc.Paths == nil || doc.Paths.Len() == 0 {
 		return nil, nil, errors.New("it has no paths")
 	}
@@ -80,7 +70,7 @@ func operations(ctx context.Context, doc *openapi3.T, a *api) (all []*operation,
 			if len(all) == maxOperations {
 				return nil, nil, fmt.Errorf("it has more than %d operations", maxOperations)
 			}
-			op, err := newOperation(doc, a, path, method, item, found)
+			op, err := newOperation(doc, c, path, method, item, found)
 			if err != nil {
 				left = append(left, fmt.Sprintf("%s %s: %v", method, cut(path, 200), err))
 				continue
@@ -100,20 +90,20 @@ func operations(ctx context.Context, doc *openapi3.T, a *api) (all []*operation,
 	return all, left, nil
 }
 
-// digest tells the operation from all others, whatever they are called.
+// digest distinguishes the operation from all others, whatever their names are.
 func (op *operation) digest() string {
 	sum := sha256.Sum256([]byte(op.method + " " + op.path))
 	return hex.EncodeToString(sum[:4])
 }
 
-func newOperation(doc *openapi3.T, a *api, path, method string, item *openapi3.PathItem, o *openapi3.Operation) (*operation, error) {
+func newOperation(doc *openapi3.T, c *credentials, path, method string, item *openapi3.PathItem, o *openapi3.Operation) (*operation, error) {
 	op := &operation{method: method, path: path, title: cut(strings.TrimSpace(o.Summary), 100)}
 	op.name = op.toolName(o.OperationID)
 	if err := elsewhereServed(doc, item, o); err != nil {
 		return nil, err
 	}
 	op.description = op.describe(o)
-	if err := op.takeParameters(slices.Concat(item.Parameters, o.Parameters), a); err != nil {
+	if err := op.takeParameters(slices.Concat(item.Parameters, o.Parameters), c); err != nil {
 		return nil, err
 	}
 	var err error
@@ -126,7 +116,7 @@ func newOperation(doc *openapi3.T, a *api, path, method string, item *openapi3.P
 	op.resolveClashes()
 	op.input = op.describeInput()
 	op.takeResponses(o.Responses)
-	op.security, op.wanting = a.choose(doc, o)
+	op.security, op.wanting = c.choose(doc, o)
 	return op, nil
 }
 
@@ -159,8 +149,27 @@ func (op *operation) describe(o *openapi3.Operation) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// elsewhereServed refuses an operation that the document says is on a server of
-// its own: the configuration has one base URL, and its credentials are for that.
+// tool describes an operation.
+func (op *operation) tool() *mcp.Tool {
+	yes, no := true, false
+	notes := &mcp.ToolAnnotations{Title: op.title}
+	switch op.method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		notes.ReadOnlyHint, notes.DestructiveHint, notes.IdempotentHint = true, &no, true
+	case http.MethodPut:
+		notes.IdempotentHint = true
+	case http.MethodDelete:
+		notes.IdempotentHint, notes.DestructiveHint = true, &yes
+	}
+	t := &mcp.Tool{Name: op.name, Title: op.title, Description: op.description, InputSchema: op.input, Annotations: notes}
+	if op.output != nil {
+		t.OutputSchema = op.output
+	}
+	return t
+}
+
+// elsewhereServed refuses an operation that has a server of its own in the document:
+// the configuration has one base URL, and its credentials are for that.
 func elsewhereServed(doc *openapi3.T, item *openapi3.PathItem, o *openapi3.Operation) error {
 	own := item.Servers
 	if o.Servers != nil {
@@ -179,20 +188,9 @@ func elsewhereServed(doc *openapi3.T, item *openapi3.PathItem, o *openapi3.Opera
 	return errors.New("the document has another server for it than for the rest")
 }
 
-// noHeader are headers that no argument sets: the connection's own, those by which
-// OpenAPI means other parts of the document, and those that turn a request into
-// another.
-var noHeader = []string{
-	"accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "forwarded", "host", "keep-alive",
-	"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
-	"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
-}
-
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-
-// takeParameters takes the parameters that an argument may set. Of two with one
+// takeParameters takes the parameters that an argument may set. Of two with the same
 // name and place the last counts: those of the operation come after the path's.
-func (op *operation) takeParameters(refs openapi3.Parameters, a *api) error {
+func (op *operation) takeParameters(refs openapi3.Parameters, c *credentials) error {
 	if len(refs) > maxParameters { // they are compared with each other
 		return fmt.Errorf("it has more than %d parameters", maxParameters)
 	}
@@ -201,7 +199,7 @@ func (op *operation) takeParameters(refs openapi3.Parameters, a *api) error {
 			return errors.New("a parameter refers to nothing")
 		}
 		p := ref.Value
-		if a.fixed(p.In, p.Name) || p.In == openapi3.ParameterInHeader && (slices.Contains(noHeader, strings.ToLower(p.Name)) || !headerName.MatchString(p.Name)) {
+		if c.fixed(p.In, p.Name) || p.In == openapi3.ParameterInHeader && (slices.Contains(noHeader, strings.ToLower(p.Name)) || !headerName.MatchString(p.Name)) {
 			continue
 		}
 		how, err := p.SerializationMethod()
@@ -225,6 +223,9 @@ func (op *operation) takeParameters(refs openapi3.Parameters, a *api) error {
 	}
 	return nil
 }
+
+// hole is the place of a parameter in a path.
+var hole = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // parseTemplate splits the path, and drops path parameters that it has no place for.
 func (op *operation) parseTemplate(path string) ([]piece, error) {
@@ -250,7 +251,7 @@ func (op *operation) parseTemplate(path string) ([]piece, error) {
 			return nil, errors.New("its path holds more than a path")
 		}
 		pieces[i].literal = literal(p.literal)
-		whole += cmp.Or(pieces[i].literal, "x") // what stands for a parameter is judged when it is known
+		whole += cmp.Or(pieces[i].literal, "x") // a value is judged when it is known
 	}
 	if err := checkSegments(whole); err != nil {
 		return nil, err
@@ -262,8 +263,8 @@ func (op *operation) parseTemplate(path string) ([]piece, error) {
 // bodyArg is the argument that holds the request's body.
 const bodyArg = "body"
 
-// resolveClashes gives parameters that would have one name among the arguments
-// names that say where they are.
+// resolveClashes renames parameters that would be arguments of the same name: their
+// names then say where they are sent.
 func (op *operation) resolveClashes() {
 	count := map[string]int{}
 	if op.body != nil {
@@ -287,7 +288,7 @@ func (op *operation) resolveClashes() {
 	}
 }
 
-// describeInput is the JSON Schema of the arguments.
+// describeInput returns the JSON Schema of the arguments.
 func (op *operation) describeInput() json.RawMessage {
 	return describe(false, func(d *describer) map[string]any {
 		properties := map[string]any{}
@@ -312,18 +313,7 @@ func (op *operation) describeInput() json.RawMessage {
 	})
 }
 
-// withNote gives a schema the description that its place has for it.
-func withNote(schema any, note string) any {
-	out, ok := schema.(map[string]any)
-	if !ok || strings.TrimSpace(note) == "" {
-		return schema
-	}
-	out = maps.Clone(out)
-	out["description"] = cut(strings.TrimSpace(note), maxNote)
-	return out
-}
-
-// takeResponses looks what a good answer holds.
+// takeResponses learns what a successful answer holds.
 func (op *operation) takeResponses(responses *openapi3.Responses) {
 	var types []string
 	var schema *openapi3.SchemaRef
@@ -361,9 +351,4 @@ func rank(mediaType string) int {
 		return 0
 	}
 	return 1
-}
-
-// printable reports whether a text can stand in a header.
-func printable(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f })
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // A describer writes the schemas of one side of one operation as one JSON Schema
-// 2020-12, with what they refer to in $defs. Schemas of OpenAPI 3.0 are put in
-// today's words; what validates nothing (examples, XML, extensions) is dropped.
+// 2020-12, with what they refer to in $defs. Schemas of OpenAPI 3.0 are translated;
+// what validates nothing (examples, XML, extensions) is dropped.
 //
 // A document can describe more than anybody wants to read, and refer in circles. So
-// what is referred to is described by its distance, the nearest first, and once
-// there is no room left, the rest may be anything ({}).
+// what is referred to is described in the order of its distance, and once there is no
+// room left, the rest becomes {}, which allows anything.
 type describer struct {
 	answer bool // of an answer: writeOnly is left out, else readOnly
-	room   int  // bytes that may still be written, as near as can be told beforehand
+	room   int  // how many bytes may still be written, by estimate
 	names  map[*openapi3.Schema]string
 	defs   map[string]any
 	taken  map[string]bool
@@ -31,8 +31,11 @@ type definition struct {
 	schema *openapi3.Schema
 }
 
-// maxDepth bounds the nesting within one definition.
-const maxDepth = 24
+// Bounds of what is described.
+const (
+	maxSchema = 16 << 10 // bytes of one schema, about
+	maxDepth  = 24       // of the nesting within one definition
+)
 
 // describe returns the schema that write gives, with what it refers to.
 func describe(answer bool, write func(*describer) map[string]any) json.RawMessage {
@@ -75,7 +78,8 @@ func (d *describer) schema(ref *openapi3.SchemaRef, depth int) any {
 	return map[string]any{"$ref": "#/$defs/" + name}
 }
 
-// newName is the last part of a reference, in letters that need no escape.
+// newName makes a name from the last part of a reference, in characters that need no
+// escape.
 func (d *describer) newName(ref string) string {
 	base := strings.Trim(notInName.ReplaceAllString(ref[strings.LastIndexByte(ref, '/')+1:], "_"), "_")
 	if base == "" {
@@ -154,7 +158,7 @@ func (d *describer) body(s *openapi3.Schema, depth int) any {
 	return out
 }
 
-// size is about the bytes that what plain gave will have.
+// size estimates how many bytes a result of plain will have.
 func size(out map[string]any) int {
 	n := 2
 	for key, v := range out {
@@ -169,7 +173,8 @@ func size(out map[string]any) int {
 	return n
 }
 
-// properties describes an object's, without those that this side does not have.
+// properties describes the properties of an object, without those that this side does
+// not have.
 func (d *describer) properties(s *openapi3.Schema, out map[string]any, depth int) {
 	hidden := map[string]bool{}
 	if len(s.Properties) > 0 {
@@ -190,7 +195,7 @@ func (d *describer) properties(s *openapi3.Schema, out map[string]any, depth int
 	}
 }
 
-// plain has what of a schema is no schema itself.
+// plain returns the members of a schema that are not schemas themselves.
 func plain(s *openapi3.Schema) map[string]any {
 	out := map[string]any{}
 	put := func(key string, v any, there bool) {
@@ -221,7 +226,7 @@ func plain(s *openapi3.Schema) map[string]any {
 	put("contentMediaType", s.ContentMediaType, s.ContentMediaType != "")
 	put("deprecated", true, s.Deprecated)
 	bound := func(key, exclusive string, limit *float64, e openapi3.ExclusiveBound) {
-		if e.Bool != nil && *e.Bool { // 3.0: a word beside the limit
+		if e.Bool != nil && *e.Bool { // 3.0: a boolean beside the limit
 			key = exclusive
 		}
 		put(key, limit, limit != nil)
@@ -232,7 +237,7 @@ func plain(s *openapi3.Schema) map[string]any {
 	return out
 }
 
-// orNull says in today's words what 3.0 says by nullable.
+// orNull translates nullable, which is a word of 3.0.
 func orNull(out map[string]any) map[string]any {
 	types, typed := out["type"].(*openapi3.Types)
 	if !typed {
@@ -249,5 +254,16 @@ func orNull(out map[string]any) map[string]any {
 	if values, ok := out["enum"].([]any); ok && !slices.Contains(values, nil) {
 		out["enum"] = append(slices.Clone(values), nil)
 	}
+	return out
+}
+
+// withNote replaces the description of a schema, if there is a note.
+func withNote(schema any, note string) any {
+	out, ok := schema.(map[string]any)
+	if !ok || strings.TrimSpace(note) == "" {
+		return schema
+	}
+	out = maps.Clone(out)
+	out["description"] = cut(strings.TrimSpace(note), maxNote)
 	return out
 }

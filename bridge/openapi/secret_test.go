@@ -62,7 +62,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// What has credentials of the configuration is no argument.
+// What the configuration sets cannot be set by an argument.
 func TestCredentialsAreNoArguments(t *testing.T) {
 	c := connect(t, Options{
 		Document: "testdata/shop.yaml", BaseURL: "https://example.com?limit=5",
@@ -88,7 +88,8 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
-// An API that says which credentials it misses helps only who reads the document.
+// If an API wants credentials that the configuration does not have, the error names
+// the scheme.
 func TestMissingCredentials(t *testing.T) {
 	f := newFar(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })
 	c := connect(t, Options{Document: "testdata/shop.yaml", BaseURL: f.URL})
@@ -140,7 +141,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// What is repeated in something that says it is no text is hidden too.
+// Secrets are also hidden in answers that claim not to be text.
 func TestCanariesInBytes(t *testing.T) {
 	for _, mediaType := range []string{"application/octet-stream", "image/png", "audio/ogg"} {
 		f := newFar(t, func(w http.ResponseWriter, r *http.Request) {

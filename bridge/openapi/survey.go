@@ -13,14 +13,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The library follows references by recursion, and reads anew what it finds at the
-// end of one. So it takes a few kilobytes to keep it busy for hours, and a few
-// megabytes to overflow the stack, which ends the process. A survey looks at each
-// file before the library does, and refuses what no person writes.
+// The library follows references by recursion, and reads what is at the end of one
+// each time anew. So a few kilobytes can keep it busy for hours, and a few megabytes
+// can overflow the stack, which ends the process. A survey looks at each file before
+// the library does, and refuses what no person writes.
 const (
 	maxNesting = 100     // of values in a file
 	maxHops    = 50      // references that only lead to another
-	maxWay     = 200_000 // values on the longest way that references could lead
+	maxWay     = 200_000 // values on the longest path along references
 )
 
 // A survey is what is known of the files that were read.
@@ -28,14 +28,14 @@ type survey struct {
 	files   map[string]any             // by address
 	wanted  map[string]map[string]bool // references into files that were not read yet
 	reached map[string]bool            // what references lead to
-	way     int                        // as long as all that is reached is deep: no way is longer
+	way     int                        // sum of the depths of all that is reached: no path is longer
 }
 
 func newSurvey() *survey {
 	return &survey{files: map[string]any{}, wanted: map[string]map[string]bool{}, reached: map[string]bool{}}
 }
 
-// add takes up a file.
+// add surveys one more file.
 func (s *survey) add(at *url.URL, data []byte) error {
 	var root any
 	if noJSON := json.Unmarshal(data, &root); noJSON != nil { // as the library reads it
@@ -71,7 +71,7 @@ func (s *survey) add(at *url.URL, data []byte) error {
 	return nil
 }
 
-// named is a value of YAML with the keys that it has as JSON.
+// named turns the keys in a value of YAML into strings, as JSON has them.
 func named(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -104,7 +104,8 @@ func address(at *url.URL) string {
 	return u.String()
 }
 
-// references are the addresses that a value refers to, and how deep it is.
+// references returns the addresses that a value refers to, and how deeply it is
+// nested.
 func references(v any, at *url.URL) (refs []string, deep int) {
 	var below []any
 	switch v := v.(type) {
@@ -163,7 +164,7 @@ func (s *survey) follow(ref string) error {
 }
 
 // find returns what a pointer leads to or, if that or something on the way is a
-// reference itself, where one has to go on.
+// reference itself, where that leads.
 func find(v any, pointer string) (found any, on string) {
 	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	if pointer == "" || pointer == "/" {

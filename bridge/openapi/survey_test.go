@@ -22,7 +22,7 @@ func TestDocumentsThatNeverEnd(t *testing.T) {
 		return strings.Join(append(all, fmt.Sprintf(`"S%d":{"type":"string"}`, n)), ",")
 	}
 	here := func(i int) string { return fmt.Sprintf("#/components/schemas/S%d", i) }
-	var through, long []string // what leads on is on the way, or deep
+	var through, long []string // with references on the way, and with long ways between them
 	for i := range 60 {
 		through = append(through, fmt.Sprintf(`"S%d":{"$ref":"#/components/schemas/A%d/properties/x"},"A%d":{"$ref":"#/components/schemas/B%d"},"B%d":{"properties":{"x":{"$ref":"#/components/schemas/S%d"}}}`, i, i, i, i, i, i+1))
 	}

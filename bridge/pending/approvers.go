@@ -7,7 +7,7 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// Approvers are the approvers of a configuration.
+// Approvers makes the approvers that a configuration names.
 func Approvers(cfg *config.Config, realm approval.Realm) (*approval.Approvers, error) {
 	var people []approval.Approver
 	for _, a := range cfg.Approvals.Approvers {

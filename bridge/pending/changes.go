@@ -8,10 +8,10 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// Changes says which servers, profiles and sections differ. A server differs
-// also where a variable held something else; what that was is not said. RunAs says
-// by name as what a configuration's servers are run, which differs where a
-// document of theirs does.
+// Changes says which servers, profiles and sections of two configurations differ.
+// A server also differs if a variable that it names has another value; the values
+// themselves are not told. runAs returns how a configuration's servers are run, by
+// name: a server also differs if its OpenAPI document does.
 func Changes(old, cfg *config.Config, runAs func(*config.Config) map[string]any) []string {
 	var all []string
 	servers := func(c *config.Config) map[string]any {

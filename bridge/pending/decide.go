@@ -7,9 +7,9 @@ import (
 	"codemode-bridge/bridge/approval"
 )
 
-// Confirm submits what is pending to the store of requests, if no bridge has, and
-// confirms it there: the bridges that wait take it over. Those that start find it by
-// [History.Keep].
+// Confirm submits a pending configuration to the store of requests, if no bridge
+// has, and confirms it there: the bridges that have it pending then apply it. For
+// bridges that start later, [History.Keep] records it.
 func Confirm(ctx context.Context, store approval.Store, row approval.PendingConfig, said approval.Confirmation) error {
 	_, err := approval.SubmitConfig(ctx, store, row, said.At)
 	if err == nil {
@@ -21,8 +21,8 @@ func Confirm(ctx context.Context, store approval.Store, row approval.PendingConf
 	return nil
 }
 
-// Reject submits what is pending, if no bridge has, and rejects it: nothing of it
-// holds, not even the rights that it takes away.
+// Reject submits a pending configuration, if no bridge has, and rejects it: no part
+// of it applies, not even the rights that it takes away.
 func Reject(ctx context.Context, store approval.Store, row approval.PendingConfig, said approval.Confirmation) error {
 	_, err := approval.SubmitConfig(ctx, store, row, said.At)
 	if err == nil {

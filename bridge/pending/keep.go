@@ -46,15 +46,15 @@ func (h *History) Keep(cfg *config.Config, by, channel string, now time.Time) (f
 	})
 }
 
-// keptAlready reports whether a record, the newest of a configuration's file,
-// says that it is in force.
+// keptAlready reports whether the newest record of a configuration's file already
+// says that the configuration is in force.
 func keptAlready(store *confirmed.Store, record confirmed.Record, cfg *config.Config) bool {
 	its, known := record.Environments[overlayKey(cfg)]
 	return known && its.InForce() == confirmed.Texts(cfg.Texts()) && store.Points(cfg.File, record.File)
 }
 
-// dropFormer makes what the overlay's name led to before count no more under
-// that name: somebody confirms what it leads to now.
+// dropFormer drops what the overlay's name led to before: somebody confirms what it
+// leads to now.
 func dropFormer(r *confirmed.Record, cfg *config.Config) {
 	if cfg.Overlay == "" {
 		return
@@ -65,7 +65,7 @@ func dropFormer(r *confirmed.Record, cfg *config.Config) {
 		case key == now:
 		case slices.Contains(names, key):
 			delete(r.Environments, key)
-		default: // it is still there by its own name
+		default: // it still counts under its own name
 			if slices.Contains(names, its.Confirmed.OverlayName) {
 				its.Confirmed.OverlayName = key
 			}
@@ -77,8 +77,9 @@ func dropFormer(r *confirmed.Record, cfg *config.Config) {
 	}
 }
 
-// guarded reports whether what was confirmed has approvers, so that it stays
-// what edits are compared with until one of them confirms another.
+// guarded reports whether the confirmed configuration has approvers: edits are then
+// compared with it until one of them confirms another. If it cannot be read, it is
+// taken to have some.
 func (h *History) guarded(was confirmed.Texts, cfg *config.Config) bool {
 	old, err := config.Texts(was).Recall(h.Env, h.Policy(cfg.File))
 	return err != nil || len(old.Approvals.Approvers) > 0

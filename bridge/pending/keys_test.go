@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/config"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Every key of a configuration is either one whose edits can loosen, with an edit
@@ -65,7 +67,7 @@ func keysOf(t reflect.Type, at string) (keys []string) {
 
 // editedKeys are the keys of a type by which two texts of it differ.
 func editedKeys(t reflect.Type, at string, was, is any) (keys []string) {
-	if reflect.DeepEqual(was, is) {
+	if cmp.Equal(was, is) {
 		return nil
 	}
 	parts := partsOf(t)

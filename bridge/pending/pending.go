@@ -40,32 +40,33 @@ import (
 
 // A History is what was confirmed of one user's configuration files.
 type History struct {
-	Env config.Env // says where records are, and what variables hold
-	// Policy are the options with which a configuration file is read.
+	Env config.Env // where records are kept, and the values of variables
+	// Policy returns the options for reading the profiles of a configuration file.
 	Policy func(file string) profiles.Options
 }
 
 // A Change is a configuration that waits for an approver.
 type Change struct {
 	Config      *config.Config
-	Why         []string // in what it may be looser
+	Why         []string // how it may be looser
 	Other       []string // those of Why that are not about profiles
-	NeedsReason bool     // who confirms it says why
+	NeedsReason bool     // whoever confirms it must give a reason
 	Diff        []string // how the profiles differ
 
-	// Old is what was confirmed last, and goes on; nil if it cannot be read.
+	// Old stays in force: what the bridge runs with or, at a start, what was confirmed
+	// last; nil if that cannot be read.
 	Old *config.Config
-	// texts are those of Old; nil if there is nothing to start with instead.
+	// texts are those that a start can use instead of Config; nil if there are none.
 	texts *config.Texts
 }
 
 // Key names the file that is pending, whatever links lead to it.
 func (c *Change) Key() string { return Key(c.Config) }
 
-// Digest is of the exact text that is pending.
+// Digest returns the digest of the exact text that is pending.
 func (c *Change) Digest() string { return Digest(c.Config) }
 
-// WayOn says how what is pending is taken over.
+// WayOn tells a person how to have the pending configuration applied.
 func (c *Change) WayOn() string {
 	if c.Old == nil || AnyoneMay(approval.ConfirmConfig, c.Old.Approvals) {
 		return "codemode-bridge config pending shows it, config confirm takes it over"
@@ -83,13 +84,13 @@ func (c *Change) Meanwhile(rejected bool) *config.Config {
 	return &less
 }
 
-// Row is what the store of requests keeps of c, which a bridge has waiting in the
-// place of old.
+// Row returns c as the store of requests keeps it, for a bridge that runs with old
+// meanwhile.
 func (c *Change) Row(old *config.Config, bridge string) approval.PendingConfig {
 	row := approval.PendingConfig{Bridges: []string{bridge}, File: c.Key(), Digest: c.Digest(), Since: time.Now(), Why: c.Why, NeedsReason: c.NeedsReason, Diff: c.Diff}
 	less := *old
 	less.Approvals = meanwhile(old.Approvals, c.Config.Approvals)
-	if people, err := Approvers(&less, approval.Realm{}); err == nil { // less than was in force, so it is right
+	if people, err := Approvers(&less, approval.Realm{}); err == nil { // fewer rights than those in force, which were valid
 		row.Approvers = people.All()
 	}
 	row.Delegations = delegations(&less)
@@ -105,7 +106,7 @@ func Key(cfg *config.Config) string {
 	return confirmed.Resolve(cfg.File)
 }
 
-// Digest is of the exact text of a configuration.
+// Digest returns the digest of the exact text of a configuration, with its overlay.
 func Digest(cfg *config.Config) string {
 	if cfg.Overlay != "" {
 		return cfg.Digest.String() + "+" + cfg.OverlayDigest.String()
@@ -113,8 +114,8 @@ func Digest(cfg *config.Config) string {
 	return cfg.Digest.String()
 }
 
-// An UnreadableError means that it cannot be read what was confirmed of a
-// configuration.
+// An UnreadableError means that the record of what was confirmed of a configuration
+// cannot be read.
 type UnreadableError struct {
 	Config *config.Config
 	Err    error
@@ -133,13 +134,12 @@ func (e *NoFolderError) Unwrap() error { return e.Err }
 
 // Judge compares a configuration with what was confirmed of its file, with what
 // was applied since and, in a running bridge, with what is in force. Nil means
-// that it may be applied. The error is an [UnreadableError], a [NoFolderError], or
-// about reading.
+// that it may be applied. The error is an [UnreadableError] or a [NoFolderError].
 //
 // A file is also compared with those that its name led to before. With an
-// overlay, the file alone is compared as well: it is also what other
-// environments are made of. The first start with an overlay, or without one, is
-// compared with the file as the other environments have it.
+// overlay, the file alone is compared as well, since other environments use it
+// too. The first start with an overlay, or without one, is compared with the file
+// as the other environments have it.
 func (h *History) Judge(cfg, running *config.Config) (*Change, error) {
 	records, err := h.records(cfg)
 	if err != nil {
@@ -172,8 +172,8 @@ func (h *History) Judge(cfg, running *config.Config) (*Change, error) {
 }
 
 // comparedWith returns the texts that a configuration is compared with, those
-// that were in force last first, and whether these can go on in its place: not
-// where the file was never started with its overlay.
+// that were in force last first, and whether these can stay in force in its place:
+// they cannot if the file was never started with its overlay.
 func comparedWith(records []confirmed.Record, cfg *config.Config) (past []config.Texts, goesOn bool) {
 	add := func(texts ...confirmed.Texts) {
 		for _, t := range texts {
@@ -199,8 +199,8 @@ func comparedWith(records []confirmed.Record, cfg *config.Config) (past []config
 	return past, goesOn
 }
 
-// standings are what counts of a configuration's environment, the newest first:
-// also what its overlay's name led to before.
+// standings returns what a record has of a configuration's environment, the newest
+// first. This includes what the overlay's name led to before.
 func standings(record confirmed.Record, cfg *config.Config) []confirmed.Standing {
 	if cfg.Overlay == "" {
 		if its, known := record.Environments[""]; known {
@@ -218,7 +218,7 @@ func standings(record confirmed.Record, cfg *config.Config) []confirmed.Standing
 	return newestFirst(its)
 }
 
-// newestFirst are the environments of a record, those confirmed last first.
+// newestFirst returns the environments of a record, the last confirmed first.
 func newestFirst(record confirmed.Record) []confirmed.Standing {
 	var all []confirmed.Standing
 	for _, key := range slices.Sorted(maps.Keys(record.Environments)) {
@@ -228,9 +228,9 @@ func newestFirst(record confirmed.Record) []confirmed.Standing {
 	return all
 }
 
-// compareWith compares c with texts and, where it has an overlay, the file
-// alone with the file alone. It returns what the texts mean, nil if they cannot
-// be read.
+// compareWith compares c with texts and, if it has an overlay, also both files
+// without their overlays. It returns the configuration that the texts are; nil if
+// they cannot be read.
 func (h *History) compareWith(c *Change, texts config.Texts) *config.Config {
 	policy := h.Policy(c.Config.File)
 	old, err := texts.Recall(h.Env, policy)
@@ -255,14 +255,14 @@ func (h *History) compareWith(c *Change, texts config.Texts) *config.Config {
 	return old
 }
 
-// firstLine is what an error says up to its first line break.
+// firstLine returns the first line of an error.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// compare notes in what cfg may be looser than old. Where old has no approvers
-// there is nobody who could confirm it.
+// compare notes how cfg may be looser than old. If old has no approvers, nobody
+// could confirm a change, so none waits.
 func (c *Change) compare(old, cfg *config.Config) {
 	if len(old.Approvals.Approvers) == 0 {
 		return
@@ -283,7 +283,7 @@ func (c *Change) compare(old, cfg *config.Config) {
 	}
 }
 
-// say adds what is not about profiles.
+// say adds reasons that are not about profiles.
 func (c *Change) say(other ...string) {
 	for _, why := range other {
 		if !slices.Contains(c.Other, why) {
@@ -292,7 +292,7 @@ func (c *Change) say(other ...string) {
 	}
 }
 
-// overlayKey is what a record calls the environment of a configuration.
+// overlayKey is the key of a configuration's environment in a record.
 func overlayKey(cfg *config.Config) string {
 	if cfg.Overlay == "" {
 		return ""
@@ -300,8 +300,8 @@ func overlayKey(cfg *config.Config) string {
 	return confirmed.Resolve(cfg.Overlay)
 }
 
-// store is where records of configurations are kept. It depends on nothing that a
-// configuration says.
+// store returns the store of records. Where that is depends on nothing in a
+// configuration.
 func (h *History) store() (*confirmed.Store, error) {
 	places, err := config.Paths(h.Env)
 	if err != nil {
@@ -310,9 +310,9 @@ func (h *History) store() (*confirmed.Store, error) {
 	return confirmed.Open(filepath.Join(places.StateDir, "confirmed")), nil
 }
 
-// records are what is kept of a configuration's file, and of those that its
-// name led to before. Without a state folder nothing can be kept, which is right
-// only where nobody could confirm anything.
+// records returns the records of a configuration's file, and of those that its
+// name led to before. Without a state folder there are none, which is an error if
+// the configuration has approvers.
 func (h *History) records(cfg *config.Config) ([]confirmed.Record, error) {
 	store, err := h.store()
 	if err != nil {
@@ -328,11 +328,11 @@ func (h *History) records(cfg *config.Config) ([]confirmed.Record, error) {
 	return records, nil
 }
 
-// CanGoOn reports whether what was confirmed last can go on in the place of c: it
-// cannot where the file was never started with its overlay.
+// CanGoOn reports whether a start can use what was confirmed last instead of c: it
+// cannot if the file was never started with its overlay.
 func (c *Change) CanGoOn() bool { return c.texts != nil }
 
-// GoOn reads what was confirmed last, which goes on in the place of c.
+// GoOn reads what was confirmed last, for a start that uses it instead of c.
 func (h *History) GoOn(c *Change) (*config.Config, error) {
 	return c.texts.Parse(h.Env, h.Policy(c.Config.File))
 }

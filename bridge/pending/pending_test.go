@@ -12,6 +12,8 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Edits that add up: whatever is taken over first, and however the file is
@@ -545,8 +547,14 @@ func TestWhatGoesOnOfSeveralEnvironments(t *testing.T) {
 	}
 	for range 20 { // in no order of a map
 		c, err := a.Judge(cfg, nil)
-		if err != nil || c == nil || c.texts == nil || c.texts.File != newest || c.Old.Texts() != *c.texts {
+		if err != nil || c == nil || c.texts == nil {
 			t.Fatalf("what goes on is %+v, %v", c, err)
+		}
+		if diff := cmp.Diff(newest, c.texts.File); diff != "" {
+			t.Fatalf("what goes on (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(*c.texts, c.Old.Texts()); diff != "" {
+			t.Fatalf("the edit is shown against another text (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// profileDiff are the lines in which the profiles differ, as they apply, with
-// two lines around each.
+// profileDiff returns the lines in which the effective profiles differ, with two
+// lines of context around each.
 func profileDiff(old, cfg *profiles.Set) []string {
 	names := slices.Concat(old.Names(), cfg.Names())
 	slices.Sort(names)
@@ -26,7 +26,8 @@ func profileDiff(old, cfg *profiles.Set) []string {
 	return all
 }
 
-// profileLines are a profile as it applies; none if there is no such profile.
+// profileLines returns an effective profile as lines of JSON; none if there is no
+// such profile.
 func profileLines(s *profiles.Set, name string) []string {
 	p, ok := s.Profile(name)
 	if !ok {
@@ -42,7 +43,8 @@ func profileLines(s *profiles.Set, name string) []string {
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
-// lineDiff are the lines that differ, marked - and +, with some around them.
+// lineDiff returns the lines that differ, marked - and +, with some lines of context
+// around them.
 func lineDiff(a, b []string, around int) []string {
 	// common[i][j] is how many lines a[i:] and b[j:] have in common, in order.
 	common := make([][]int, len(a)+1)

@@ -13,22 +13,22 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// Options are what a Reloader stands on. All of it is needed.
+// Options are what a Reloader needs. All are required.
 type Options struct {
 	History *History
 	Store   approval.Store           // of requests: there approvers see what is pending
-	Bridge  string                   // the name of this bridge in it
+	Bridge  string                   // names this bridge in the store
 	Gone    func(bridge string) bool // reports whether another bridge has ended
 	Log     *slog.Logger
 
-	// InForce is the configuration that the bridge goes by.
+	// InForce returns the configuration that the bridge runs with.
 	InForce func() *config.Config
-	// Take makes a configuration the one in force, and says who confirmed it, if
-	// anybody had to. There is one call of it at a time, as of Follow and Submitted.
+	// Take puts a configuration in force; confirmed says who confirmed it, if anybody
+	// had to. Take, Follow and Submitted are never called concurrently.
 	Take func(ctx context.Context, cfg *config.Config, confirmed approval.PendingConfig) error
 	// Follow sets who may answer, while something is pending.
 	Follow func(meanwhile *config.Config) error
-	// Submitted hears of each change that begins to wait in the place of old.
+	// Submitted hears of each change that begins to wait while old stays in force.
 	Submitted func(ctx context.Context, old *config.Config, c *Change)
 }
 
@@ -62,7 +62,7 @@ func (r *Reloader) Reload(ctx context.Context, cfg *config.Config) error {
 		r.withdrawLocked(ctx)
 		return r.o.Take(ctx, cfg, approval.PendingConfig{})
 	}
-	r.pending.Store(c) // before it is kept, which tells those who then look here
+	r.pending.Store(c) // before SubmitConfig, which wakes those who then ask for it
 	row, err := approval.SubmitConfig(ctx, r.o.Store, c.Row(old, r.o.Bridge), time.Now())
 	switch {
 	case err != nil:
@@ -101,12 +101,12 @@ func (r *Reloader) withdrawLocked(ctx context.Context) {
 	}
 }
 
-// withdraws reports whether a bridge does not wait for what it submitted: this
-// one, which says so, or one that has ended.
+// withdraws reports whether a bridge no longer waits for what it submitted: it is
+// this one, which withdraws it, or has ended.
 func (r *Reloader) withdraws(bridge string) bool { return bridge == r.o.Bridge || r.o.Gone(bridge) }
 
-// WithdrawGone drops what bridges that have ended may have left pending of a file
-// that need not be confirmed. What a living bridge waits for stays.
+// WithdrawGone drops what bridges that have ended left pending for a file whose
+// text needs no confirmation. What a running bridge waits for stays.
 func (r *Reloader) WithdrawGone(ctx context.Context, cfg *config.Config) {
 	row, err := approval.PendingConfigOf(ctx, r.o.Store, Key(cfg))
 	if err == nil && row != nil && row.By == "" {
@@ -120,7 +120,7 @@ func (r *Reloader) WithdrawGone(ctx context.Context, cfg *config.Config) {
 // Watch applies the pending change once it is confirmed, until ctx ends.
 func (r *Reloader) Watch(ctx context.Context) {
 	for {
-		var changed <-chan struct{} // nobody looks while nothing is pending
+		var changed <-chan struct{} // nil while nothing is pending
 		if r.pending.Load() != nil {
 			changed = r.o.Store.Changed()
 			r.look(ctx)
@@ -143,7 +143,7 @@ func (r *Reloader) look(ctx context.Context) {
 		return
 	}
 	row, err := approval.PendingConfigOf(ctx, r.o.Store, c.Key())
-	if err == nil && row == nil { // dropped by a bridge that has started since, and had nothing to submit
+	if err == nil && row == nil { // dropped by a bridge that started since with nothing pending
 		_, err = approval.SubmitConfig(ctx, r.o.Store, c.Row(r.o.InForce(), r.o.Bridge), time.Now())
 	}
 	switch {
@@ -161,7 +161,7 @@ func (r *Reloader) look(ctx context.Context) {
 	}
 }
 
-// Text says for codemode_status what waits to be confirmed; "" if nothing does.
+// Text tells codemode_status what is pending; empty if nothing is.
 func (r *Reloader) Text() string {
 	c := r.pending.Load()
 	if c == nil {
@@ -170,7 +170,7 @@ func (r *Reloader) Text() string {
 	return "waits for an approver (the approval page, or codemode-bridge config confirm): " + strings.Join(c.Why, "; ")
 }
 
-// Pending is what this bridge has waiting, for the page; nil if nothing is.
+// Pending returns what this bridge has pending, for the page; nil if nothing is.
 func (r *Reloader) Pending(ctx context.Context) (*approval.PendingConfig, error) {
 	c := r.pending.Load()
 	if c == nil {

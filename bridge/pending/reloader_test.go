@@ -98,8 +98,14 @@ func TestReloadWaitsForAnApprover(t *testing.T) {
 	before := b.current()
 	b.edit(loosenings["nothing is denied"], set(people("ann:admin", "cyd"), "approvals", "approvers"))
 	row, err := b.Pending(t.Context())
-	if err != nil || row == nil || !row.NeedsReason || b.current() != before || !strings.Contains(b.Text(), row.Why[0]) {
-		t.Fatalf("what waits is %+v, %v (%q)", row, err, b.Text())
+	if err != nil || row == nil || !row.NeedsReason {
+		t.Fatalf("what waits is %+v, %v", row, err)
+	}
+	if !strings.Contains(b.Text(), row.Why[0]) {
+		t.Fatalf("it says %q, without %q", b.Text(), row.Why[0])
+	}
+	if b.current() != before {
+		t.Fatal("what waits is in force")
 	}
 	if b.answers("bob") {
 		t.Error("whom the edit takes out may answer while it waits")

@@ -12,11 +12,11 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// What a changed configuration gives and takes: plain functions of the old one
-// and the new one. What is done with that is in pending.go.
+// Which rights a changed configuration gives and takes, as plain functions of the
+// old one and the new one. pending.go decides what follows from it.
 
-// looserBeside says in what a configuration may be looser than another beside
-// its profiles, and whether it changes who may answer, or where.
+// looserBeside says how a configuration may be looser than another apart from its
+// profiles, and whether it changes who may answer, or where.
 func looserBeside(old, cfg *config.Config) (why []string) {
 	for _, name := range cfg.ServerNames() {
 		is := cfg.Servers[name]
@@ -43,8 +43,8 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	return append(why, lets(old.HTTP, cfg.HTTP)...)
 }
 
-// addedServer says what keeps a server that is new from being taken over at once.
-// Those that are built in are our own.
+// addedServer says why a new server must be confirmed. Built-in servers are our own
+// and need not be.
 func addedServer(is *config.Server) (why []string) {
 	if is.Type == config.KindBuiltin {
 		return nil
@@ -64,7 +64,7 @@ func addedServer(is *config.Server) (why []string) {
 	return why
 }
 
-// looserServer says in what a server is looser than it was.
+// looserServer says how a server is looser than it was.
 func looserServer(was, is *config.Server) (why []string) {
 	if !sameServer(was, is) {
 		why = append(why, "it runs or reaches something else, or in another way")
@@ -104,7 +104,7 @@ func looserServer(was, is *config.Server) (why []string) {
 	return why
 }
 
-// added are those of is that was does not have.
+// added returns those of is that was does not have.
 func added(was, is []string) []string {
 	return slices.DeleteFunc(slices.Clone(is), func(one string) bool { return slices.Contains(was, one) })
 }
@@ -131,15 +131,15 @@ func sameServer(was, is *config.Server) bool {
 		same(func(s *config.Server) config.Value { return s.Auth.Issuer })
 }
 
-// showsMore reports whether scripts may see tools that they could not.
+// showsMore reports whether scripts may see tools that they could not see before.
 func showsMore(was, is config.Tools) bool {
 	missing := func(from []string, glob string) bool { return !slices.Contains(from, glob) }
 	return slices.ContainsFunc(was.Deny, func(glob string) bool { return missing(is.Deny, glob) }) ||
 		was.Allow != nil && (is.Allow == nil || slices.ContainsFunc(is.Allow, func(glob string) bool { return missing(was.Allow, glob) }))
 }
 
-// moved says what of where approvers answer, and of who vouches for them, is
-// another. None of it can be told to be tighter than it was.
+// moved says what has changed about where approvers answer, and about who vouches
+// for them. Such a change cannot be shown to be tighter, so every one counts.
 func moved(was, is config.Approvals) (why []string) {
 	if was.Listen.Reveal() != is.Listen.Reveal() {
 		why = append(why, fmt.Sprintf("approvals: the page listens on %s instead of %s", is.Listen, was.Listen))
@@ -161,7 +161,7 @@ func provider(o config.OIDC) string {
 	return fmt.Sprintf("%s of %s for the client %s", o.Claim, o.Issuer, o.ClientID)
 }
 
-// asksMore says what more is told of questions, and how many more there may be.
+// asksMore says who else learns of questions, and how many more there may be.
 func asksMore(was, is config.Approvals) (why []string) {
 	for _, hook := range is.Webhooks {
 		if !slices.ContainsFunc(was.Webhooks, func(had config.Webhook) bool { return had.URL.Reveal() == hook.URL.Reveal() }) {
@@ -188,7 +188,7 @@ func unrecorded(was, is config.Audit) (why []string) {
 	case was.Path != is.Path, was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
 		why = append(why, "audit: the records, or their checkpoints, are kept in another place")
 	}
-	shorter := func(was, is int64) bool { return is != 0 && (was == 0 || is < was) } // 0 is for ever
+	shorter := func(was, is int64) bool { return is != 0 && (was == 0 || is < was) } // 0 means forever
 	if shorter(int64(was.Keep), int64(is.Keep)) {
 		why = append(why, fmt.Sprintf("audit: records are kept for %s", is.Keep))
 	}
@@ -201,8 +201,8 @@ func unrecorded(was, is config.Audit) (why []string) {
 	return why
 }
 
-// lets says who else may call, and from where. Who has a token is known by its
-// name: another name, or another token, is somebody else.
+// lets says who else may connect over HTTP, and from where. A token with another
+// name, or another token under the same name, is somebody else's.
 func lets(was, is config.HTTP) (why []string) {
 	if len(was.Tokens) > 0 {
 		if len(is.Tokens) == 0 {
@@ -226,13 +226,13 @@ func lets(was, is config.HTTP) (why []string) {
 	return why
 }
 
-// modelRights are how freely a server may use the clients' models.
+// modelRights ranks how freely a server may use the clients' models.
 func modelRights(s config.Sampling) int {
 	return slices.Index([]config.Sampling{config.SamplingDeny, config.SamplingAsk, config.SamplingAllow}, s)
 }
 
-// grave reports whether a change that loosens does so where most depends on
-// it: somebody may allow more, nobody is asked any more, or a denial is gone.
+// grave reports whether a change is so serious that confirming it needs a reason:
+// somebody may allow more, nobody is asked any more, or a denial is gone.
 func grave(old, cfg *config.Config) bool {
 	if old.Profiles.Enabled() && !cfg.Profiles.Enabled() || len(widened(old.Approvals, cfg.Approvals)) > 0 || len(moved(old.Approvals, cfg.Approvals)) > 0 {
 		return true
@@ -247,8 +247,8 @@ func grave(old, cfg *config.Config) bool {
 	return lostDenial(old.Profiles.Default().Effective(), cfg.Profiles.Default().Effective())
 }
 
-// lostDenial reports whether one profile denies something in words that the
-// other one does not have.
+// lostDenial reports whether a profile has lost a glob of its denylist or a rule
+// that denies. It compares them as written, not what they match.
 func lostDenial(was, is profiles.ProfileSpec) bool {
 	denies := func(r profiles.RuleSpec) bool { return r.Action != nil && *r.Action == profiles.Deny.String() }
 	return slices.ContainsFunc(was.Denylist, func(glob string) bool { return !slices.Contains(is.Denylist, glob) }) ||
@@ -259,9 +259,9 @@ func lostDenial(was, is profiles.ProfileSpec) bool {
 		})
 }
 
-// widened says who may allow more by a change of the section approvals. What
-// only takes away is not held, as long as somebody is left: who loses a right
-// loses it at once.
+// widened says who may allow more after a change of the section approvals. A change
+// that only takes rights away does not wait, as long as somebody is left who may
+// answer and confirm: the rights are lost at once.
 func widened(was, is config.Approvals) (why []string) {
 	for _, name := range approverNames(was, is) {
 		before, after := approverOf(was, name), approverOf(is, name)
@@ -289,7 +289,7 @@ func widened(was, is config.Approvals) (why []string) {
 	return why
 }
 
-// rights are what an approver may do, in words.
+// rights says in words what an approver may do.
 func rights(one *config.Approver) string {
 	text := string(one.Role)
 	if one.Risk != "" {
@@ -317,7 +317,7 @@ var (
 	riskOrder = []config.RiskLevel{config.RiskLow, config.RiskMedium, config.RiskHigh, config.RiskCritical}
 )
 
-// highest is the risk that an approver may allow.
+// highest returns the highest risk that an approver may allow.
 func highest(one config.Approver) config.RiskLevel {
 	switch {
 	case one.Risk != "":
@@ -328,8 +328,8 @@ func highest(one config.Approver) config.RiskLevel {
 	return config.RiskHigh
 }
 
-// narrowed is what an approver may do both before and after a change. One with
-// another token may do nothing: nobody knows who has it.
+// narrowed returns an approver with the rights that they have both before and after
+// a change. With a new token they may only look: nobody knows who has it.
 func narrowed(before, after config.Approver) config.Approver {
 	both := after
 	if slices.Index(roleOrder, before.Role) < slices.Index(roleOrder, after.Role) {
@@ -338,7 +338,7 @@ func narrowed(before, after config.Approver) config.Approver {
 	if before.Digest != after.Digest && after.Digest != (config.Digest{}) {
 		both.Role, both.Digest = config.RoleViewer, before.Digest
 	}
-	if before.Login != after.Login { // who has it is known to the provider alone
+	if before.Login != after.Login { // only the provider knows whose the new one is
 		both.Login = ""
 	}
 	if slices.Index(riskOrder, highest(before)) < slices.Index(riskOrder, highest(after)) {
@@ -351,9 +351,9 @@ func narrowed(before, after config.Approver) config.Approver {
 	return both
 }
 
-// meanwhile is who may answer while a change is held: what both allow. Where
-// that leaves nobody who may confirm the change, those who could before still
-// can, and may do nothing else.
+// meanwhile returns who may answer while a change is pending: each right that both
+// sections give. If that leaves nobody who may confirm the change, those who could
+// before still can, and may otherwise only look.
 func meanwhile(was, is config.Approvals) config.Approvals {
 	both := was
 	both.Approvers, both.Delegations = nil, nil
@@ -363,7 +363,7 @@ func meanwhile(was, is config.Approvals) config.Approvals {
 			continue
 		}
 		next := *after
-		if next.Digest != (config.Digest{}) { // another token waits to be confirmed
+		if next.Digest != (config.Digest{}) { // a new token does not count before it is confirmed
 			next.Digest, next.SHA256, next.Token = one.Digest, one.SHA256, one.Token
 		}
 		both.Approvers = append(both.Approvers, narrowed(one, next))

@@ -2,12 +2,13 @@ package pending
 
 import (
 	"crypto/sha256"
-	"reflect"
 	"strings"
 	"testing"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func someone(name string, role config.ApproverRole, risk config.RiskLevel, groups ...string) config.Approver {
@@ -80,8 +81,8 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 		if got := strings.Join(widened(was, row.is), "; "); (got == "") != (row.why == "") || !strings.Contains(got, row.why) {
 			t.Errorf("%s: waits because %q, want %q", name, got, row.why)
 		}
-		if got := meanwhile(was, row.is); !reflect.DeepEqual(got, row.meanwhile) {
-			t.Errorf("%s: meanwhile\n%+v, want\n%+v", name, got, row.meanwhile)
+		if diff := cmp.Diff(row.meanwhile, meanwhile(was, row.is), cmp.AllowUnexported(config.Value{})); diff != "" {
+			t.Errorf("%s: meanwhile (-want +got)\n%s", name, diff)
 		}
 	}
 	both := ann

@@ -9,7 +9,7 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// A Shown is what is pending, as programs read it.
+// A Shown is a pending configuration as programs read it.
 type Shown struct {
 	File     string                 `json:"file"`
 	Digest   string                 `json:"digest"`
@@ -20,13 +20,13 @@ type Shown struct {
 	Rejected *approval.Confirmation `json:"rejected,omitempty"`
 }
 
-// Show is what is pending for programs.
+// Show returns a pending configuration for programs.
 func Show(row *approval.PendingConfig) *Shown {
 	return &Shown{row.File, row.Digest, row.Since, row.Why, row.Diff, row.NeedsReason, row.Rejected}
 }
 
-// Lines are what is pending for people: where, why, how the profiles differ, and
-// who has rejected it.
+// Lines describes a pending configuration to people: its file, why it waits, how the
+// profiles differ, and who has rejected it.
 func Lines(row *approval.PendingConfig) []string {
 	lines := []string{fmt.Sprintf("%s waits for an approver since %s, because of:", row.File, row.Since.Local().Format("15:04:05"))}
 	for _, why := range row.Why {

@@ -17,22 +17,22 @@ import (
 // A Part is one part of a definition that differs.
 type Part struct {
 	What string `json:"what"` // title, description, input schema, output schema, annotations, definition
-	// Lines begin with "-" for what was, "+" for what is, " " for what stayed,
-	// and "!" for what we say of it. Each is one line of characters that a
-	// person can see; whatever the server wrote is made visible, letters that
-	// only look like others included, and cut with a count.
+	// Lines begin with "-" for what was, "+" for what is, " " for what stayed, and
+	// "!" for our remarks. What the server wrote is safe to show: invisible
+	// characters and letters that pass for others are spelled out, and long lines
+	// are cut with a count.
 	Lines []string `json:"lines"`
 }
 
 const (
-	maxLines = 120 // of one part
-	maxLine  = 300 // characters of one line
-	maxCells = 1 << 20
-	around   = 1 // lines that stayed, beside those that did not
+	maxLines = 120     // of one part
+	maxLine  = 300     // characters of one line
+	maxCells = 1 << 20 // of the table that middle fills
+	around   = 1       // unchanged lines that are shown on each side of a change
 )
 
-// difference is what a person should see between two definitions. Was is nil
-// where nothing was accepted, or, if accepted is set, where it is not kept.
+// difference returns what differs between two definitions, for people. Was is nil
+// if nothing was accepted or, where accepted is set, if that is not kept.
 func difference(was *catalog.Definition, accepted bool, is *catalog.Definition) []Part {
 	var parts []Part
 	if was == nil {
@@ -66,7 +66,7 @@ func difference(was *catalog.Definition, accepted bool, is *catalog.Definition) 
 	return parts
 }
 
-// prose are the lines of a text; a long one is broken at the ends of its
+// prose returns the lines of a text. A long one is broken at the ends of its
 // sentences, so that one changed sentence is one changed line.
 func prose(text string) []string {
 	var all []string
@@ -84,7 +84,7 @@ func prose(text string) []string {
 	return all
 }
 
-// leaves are the values of a schema, each on a line with its path:
+// leaves returns the values of a schema, each on a line with its path:
 //
 //	properties.path.type: "string"
 func leaves(raw json.RawMessage) []string {
@@ -125,14 +125,14 @@ func compact(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// An annotation is one hint, with what it is worth where it is not given.
+// An annotation is one of the hints that the protocol has about what a tool does.
 type annotation struct {
 	name  string
 	of    func(*catalog.Definition) *bool
-	unset bool // what the protocol takes it for
-	safe  bool // the value that promises less harm
-	grown string
-	less  string
+	unset bool   // what a hint that is absent means
+	safe  bool   // the value that promises less harm
+	grown string // the remark when that is no longer promised
+	less  string // the remark when it is promised now
 }
 
 var annotations = []annotation{
@@ -152,11 +152,11 @@ func hints(d *catalog.Definition) []string {
 	return all
 }
 
-// annotationNotices say what changed annotations come to.
+// annotationNotices returns remarks on annotations whose meaning changed.
 func annotationNotices(was, is *catalog.Definition) []string {
 	var all []string
 	if was.Name == "" {
-		return nil // there was none
+		return nil // there was no definition
 	}
 	worth := func(a annotation, d *catalog.Definition) bool {
 		if v := a.of(d); v != nil {
@@ -177,7 +177,7 @@ func annotationNotices(was, is *catalog.Definition) []string {
 	return all
 }
 
-// changed are the lines that differ, with those around them, as they are shown.
+// changed returns the lines that differ, with those around them, as they are shown.
 func changed(was, is []string) []string {
 	start := 0
 	for start < len(was) && start < len(is) && was[start] == is[start] {
@@ -207,8 +207,8 @@ func changed(was, is []string) []string {
 	return lines
 }
 
-// middle is the shortest way from some lines to others. Where looking for it
-// would cost too much, all that was goes and all that is comes.
+// middle returns a shortest difference between two lists of lines. Where computing
+// it would cost too much, it removes all old lines and adds all new ones.
 func middle(was, is []string) []string {
 	var lines []string
 	add := func(mark string, all []string) {
@@ -249,8 +249,8 @@ func middle(was, is []string) []string {
 	return lines
 }
 
-// shown is a line as a person may see it: hidden characters and letters that
-// pass for others written out, cut with a count.
+// shown returns a line as people see it: invisible characters and letters that pass
+// for others spelled out, and cut with a count if it is long.
 func shown(line string) string {
 	n := utf8.RuneCountInString(line)
 	if n > maxLine {
@@ -263,8 +263,8 @@ func shown(line string) string {
 	return line
 }
 
-// spelled writes out the letters of a word that are of another script than its
-// Latin ones: what looks like "filesystem" may have a Cyrillic letter in it.
+// spelled spells out the letters of other scripts in words that also have Latin
+// ones: what looks like "filesystem" may have a Cyrillic letter in it.
 func spelled(text string) string {
 	var b strings.Builder
 	for _, word := range canon.Words(text) {
@@ -283,7 +283,7 @@ func spelled(text string) string {
 	return b.String()
 }
 
-// notices are what a person should know of a definition before they read it.
+// notices returns what a person should know about a definition before they read it.
 func notices(d catalog.Definition) []string {
 	var all []string
 	texts := slices.Concat([]string{d.Name, d.Title, d.Description}, leaves(d.Input), leaves(d.Output))

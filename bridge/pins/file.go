@@ -35,7 +35,7 @@ type (
 		Server  string          `json:"server"`
 		Tools   map[string]*pin `json:"tools"`
 	}
-	// An pin has at least one of Accepted and Seen.
+	// A pin has at least one of Accepted and Seen.
 	pin struct {
 		Accepted *snapshot  `json:"accepted,omitempty"`
 		Seen     *snapshot  `json:"seen,omitempty"`
@@ -64,13 +64,13 @@ type (
 	}
 )
 
-// A cachedFile file, with how it looked on disk.
+// A cachedFile is a server's file as it was last read or written.
 type cachedFile struct {
 	file *file
-	info fs.FileInfo // nil: there was none
+	info fs.FileInfo // nil if there was no file
 }
 
-// key is the name of a tool in the file, which holds UTF-8 only.
+// key returns the name under which a file has a tool: files hold UTF-8 only.
 func key(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -82,7 +82,7 @@ func newSnapshot(d catalog.Definition, by string, now time.Time) *snapshot {
 	return &snapshot{Digest: d.Digest(), At: now.UTC(), By: by, Definition: keep(d)}
 }
 
-// keep is a definition as the file holds it; nil if it can't be held exactly,
+// keep returns a definition as the file holds it; nil if it cannot be held exactly
 // or is too large.
 func keep(d catalog.Definition) *definition {
 	if len(d.Title)+len(d.Description)+len(d.Input)+len(d.Output) > maxKept {
@@ -102,7 +102,7 @@ func keep(d catalog.Definition) *definition {
 	return &definition{d.Name, d.Title, d.Description, d.Input, d.Output, a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld}
 }
 
-// whole is the definition that is held; nil if none is.
+// whole returns the definition; nil if it is not kept.
 func (v *snapshot) whole() *catalog.Definition {
 	if v == nil || v.Definition == nil {
 		return nil
@@ -112,7 +112,7 @@ func (v *snapshot) whole() *catalog.Definition {
 		Annotations: profiles.Annotations{ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld}}
 }
 
-// current is what the server lists, as far as the file knows.
+// current returns what the server lists, as far as the file knows.
 func (e *pin) current() *snapshot {
 	if e.Seen != nil {
 		return e.Seen
@@ -120,7 +120,7 @@ func (e *pin) current() *snapshot {
 	return e.Accepted
 }
 
-// rule is what applies to a tool that is not as accepted.
+// rule returns the reaction to a tool whose definition is not the accepted one.
 func (e *pin) rule(rules Rules) Reaction {
 	if e.Accepted != nil {
 		return rules.Changed
@@ -151,7 +151,7 @@ func (f *file) wouldChange(listed []catalog.Definition, rules Rules) bool {
 	return pending < 0 // something that waits is gone
 }
 
-// observe takes down what is listed, and returns the steps.
+// observe stores what is listed, and returns what changed.
 func (f *file) observe(server string, listed []catalog.Definition, rules Rules, now time.Time) []Event {
 	var events []Event
 	first := len(f.Tools) == 0
@@ -197,7 +197,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 	return events
 }
 
-// judge says how each of the tools stands.
+// judge returns the standing of each tool.
 func (f *file) judge(listed []catalog.Definition, rules Rules) map[string]Standing {
 	all := make(map[string]Standing, len(listed))
 	for _, d := range listed {
@@ -213,7 +213,7 @@ func (f *file) judgeOne(d catalog.Definition, rules Rules) Standing {
 		return Standing{State: New, Reaction: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
 	case !known:
 		return describeHold(Standing{State: New, Reaction: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
-	case e.Blocked != nil: // nobody sees a difference of what is never asked
+	case e.Blocked != nil: // without a difference: nobody is asked about it
 		return Standing{State: Blocked, Reaction: Quarantine, Was: e.Accepted.whole(), Why: fmt.Sprintf("%s blocked it on %s", canon.Escape(e.Blocked.By), day(e.Blocked.At))}
 	case e.Accepted == nil:
 		return describeHold(Standing{State: New, Reaction: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
@@ -223,8 +223,8 @@ func (f *file) judgeOne(d catalog.Definition, rules Rules) Standing {
 	return describeHold(Standing{State: Changed, Reaction: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
 }
 
-// describeHold fills in the difference of what is held; a Reaction that is none of the
-// words holds the most.
+// describeHold completes a standing, with the difference if the tool is held. An
+// unknown Reaction counts as Quarantine.
 func describeHold(s Standing, d catalog.Definition) Standing {
 	switch s.Reaction {
 	case Allow:
@@ -264,7 +264,7 @@ func (e *pin) unreviewed(server, name string) UnreviewedTool {
 	}
 	is := now.whole()
 	switch {
-	case e.Accepted != nil && e.Seen == nil: // it is as it was
+	case e.Accepted != nil && e.Seen == nil: // it is as accepted
 	case is == nil:
 		w.Difference = []Part{{What: "definition", Lines: []string{"!too large or odd to be shown: only its digest is kept"}}}
 	default:
@@ -280,8 +280,8 @@ func (s *Store) path(server string) string {
 	return filepath.Join(s.dir, "server-"+server+".json")
 }
 
-// readLocked returns a server's file, from memory if it has not changed. It is
-// not to be modified. Of a server that is not known it is empty.
+// readLocked returns a server's file, from memory if it has not changed. The caller
+// must not modify it. The file of an unknown server is empty.
 func (s *Store) readLocked(server string) (*file, error) {
 	known := s.loaded[server]
 	if s.dir == "" {
@@ -298,7 +298,7 @@ func (s *Store) readLocked(server string) (*file, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", s.path(server))
+		return nil, fmt.Errorf("%s is not a regular file", s.path(server))
 	}
 	if known != nil && (info == nil && known.info == nil || info != nil && known.info != nil &&
 		os.SameFile(info, known.info) && info.Size() == known.info.Size() && info.ModTime().Equal(known.info.ModTime())) {
@@ -355,7 +355,7 @@ func (f *file) parse(raw []byte, server string) error {
 		}
 		for _, v := range []*snapshot{e.Accepted, e.Seen} {
 			if whole := v.whole(); whole != nil && whole.Digest() != v.Digest {
-				return fmt.Errorf("the file is damaged: a definition of tool %q does not have its digest", name)
+				return fmt.Errorf("the file is damaged: a definition of tool %q does not match its digest", name)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ const (
 	Quarantine Reaction = "quarantine" // scripts do not see it, and calls are denied
 )
 
-// stricter orders reactions; a word that is none is the strictest.
+// stricter reports whether r is stricter than o. An unknown word is the strictest.
 func (r Reaction) stricter(o Reaction) bool {
 	order := []Reaction{Allow, Ask, Quarantine}
 	rank := func(r Reaction) int {
@@ -90,7 +90,7 @@ const (
 	Accepted State = "accepted"
 	New      State = "new"
 	Changed  State = "changed"
-	Blocked  State = "blocked" // a person did not want it
+	Blocked  State = "blocked" // a person blocked it
 	Unknown  State = "unknown" // what was accepted cannot be read
 )
 
@@ -107,7 +107,7 @@ type Standing struct {
 	Difference []Part
 }
 
-// An Event is a step that Observe has seen a server's tools take.
+// An Event is a change of a server's tools that Observe has seen.
 type Event struct {
 	Server, Tool string // Tool is empty of a FirstContact
 	Kind         Kind
@@ -123,7 +123,7 @@ const (
 	FirstContact Kind = "first_contact" // all tools of a server that was not known
 	Appeared     Kind = "new"
 	Differs      Kind = "changed"
-	Returned     Kind = "as_accepted" // a changed tool is what was accepted again
+	Returned     Kind = "as_accepted" // a changed tool has its accepted definition again
 )
 
 var (
@@ -330,8 +330,8 @@ func (s *Store) Unreviewed(servers []string) ([]UnreviewedTool, error) {
 	return all, errors.Join(problems...)
 }
 
-// Watch calls changed whenever some process has changed the pins, this one
-// too, until ctx ends.
+// Watch calls changed whenever a process, this one included, has changed the pins,
+// until ctx ends.
 func (s *Store) Watch(ctx context.Context, changed func()) {
 	if s.dir == "" {
 		<-ctx.Done()

@@ -44,8 +44,11 @@ func observe(t *testing.T, s *Store, rules Rules, tools ...catalog.Definition) (
 // stands checks the state of one tool and what becomes of it.
 func stands(t *testing.T, got Standing, state State, hold Reaction, why string) {
 	t.Helper()
-	if got.State != state || got.Reaction != hold || !strings.Contains(got.Why, why) || (got.Why == "") != (hold == Allow) {
-		t.Errorf("it stands as %s, %s, %q; want %s, %s, %q", got.State, got.Reaction, got.Why, state, hold, why)
+	if diff := cmp.Diff(Standing{State: state, Reaction: hold}, got, cmpopts.IgnoreFields(Standing{}, "Why", "Was", "Difference")); diff != "" {
+		t.Errorf("it stands (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(got.Why, why) || (got.Why == "") != (hold == Allow) {
+		t.Errorf("it stands so because %q, want %q", got.Why, why)
 	}
 }
 
@@ -94,8 +97,13 @@ func TestWhatIsAChange(t *testing.T) {
 		changed := base
 		change(&changed)
 		all, events := observe(t, s, usual, changed)
-		if all["read"].State != Changed || all["read"].Reaction != Ask || len(events) != 1 || events[0].Kind != Differs || len(all["read"].Difference) == 0 {
-			t.Errorf("another %s: %+v, events %+v", name, all["read"], events)
+		stands(t, all["read"], Changed, Ask, "changed")
+		if len(all["read"].Difference) == 0 {
+			t.Errorf("another %s is shown as no difference", name)
+		}
+		want := []Event{{Server: "fs", Tool: "read", Kind: Differs, From: base.Digest(), To: changed.Digest(), Reaction: Ask}}
+		if diff := cmp.Diff(want, events); diff != "" {
+			t.Errorf("another %s: events (-want +got):\n%s", name, diff)
 		}
 	}
 	s := Open("")
@@ -116,13 +124,13 @@ func TestThereAndBackIsSeen(t *testing.T) {
 		for range 2 {
 			all, events := observe(t, s, usual, b)
 			stands(t, all["read"], Changed, Ask, "changed since it was first seen on 2026-11-20")
-			if len(events) != 1 || events[0].Kind != Differs || events[0].From != a.Digest() || events[0].To != b.Digest() {
-				t.Errorf("to B: %+v", events)
+			if diff := cmp.Diff([]Event{{Server: "fs", Tool: "read", Kind: Differs, From: a.Digest(), To: b.Digest(), Reaction: Ask}}, events); diff != "" {
+				t.Errorf("to B: events (-want +got):\n%s", diff)
 			}
 			all, events = observe(t, s, usual, a)
 			stands(t, all["read"], Accepted, Allow, "")
-			if len(events) != 1 || events[0].Kind != Returned || events[0].From != b.Digest() || events[0].To != a.Digest() {
-				t.Errorf("back to A: %+v", events)
+			if diff := cmp.Diff([]Event{{Server: "fs", Tool: "read", Kind: Returned, From: b.Digest(), To: a.Digest(), Reaction: Allow}}, events); diff != "" {
+				t.Errorf("back to A: events (-want +got):\n%s", diff)
 			}
 		}
 	})
@@ -408,8 +416,13 @@ func TestOddDefinitions(t *testing.T) {
 		stands(t, all["huge"], Changed, Ask, "changed")
 		stands(t, all["bad\xff"], Changed, Ask, "changed")
 		waiting, err := s.Unreviewed([]string{"fs"})
-		if err != nil || len(waiting) != 2 || !strings.Contains(fmt.Sprint(waiting), "not kept") || !strings.Contains(fmt.Sprint(waiting), "only its digest") {
-			t.Errorf("%+v, %v", waiting, err)
+		if err != nil || len(waiting) != 2 {
+			t.Fatalf("%d tools wait, want 2: %+v, %v", len(waiting), waiting, err)
+		}
+		for _, want := range []string{"not kept", "only its digest"} {
+			if !strings.Contains(fmt.Sprint(waiting), want) {
+				t.Errorf("what waits does not say %q: %+v", want, waiting)
+			}
 		}
 	})
 }

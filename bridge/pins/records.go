@@ -7,12 +7,12 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// MaxRecords bounds the records of one list of tools: a server may list
-// thousands, and others each time.
+// MaxRecords bounds the records of one list of tools: a server may list thousands,
+// and different ones each time.
 const MaxRecords = 50
 
-// Records are what the audit log says of events: of each of the first MaxRecords,
-// and how many more there were.
+// Records returns the audit records of events: one for each of the first
+// MaxRecords, and one that counts the rest.
 func Records(events []Event) []ledger.Record {
 	var all []ledger.Record
 	for i, e := range events {
@@ -25,7 +25,7 @@ func Records(events []Event) []ledger.Record {
 	return all
 }
 
-// toolDetail is what the record of a tool's definition says.
+// toolDetail is the Detail of a record about a tool's definition.
 type toolDetail struct {
 	What  string `json:"what,omitempty"`
 	Old   string `json:"old_definition,omitempty"`
@@ -48,7 +48,7 @@ func toolChanged(e Event) ledger.Record {
 		Detail: ledger.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Reaction)})}
 }
 
-// Imported is the record of a server whose tools are about to be pinned in
+// Imported returns the record of a server whose tools are about to be pinned in
 // somebody's name, before any bridge connects to it.
 func Imported(server string, listed int, by string, now time.Time) ledger.Record {
 	return ledger.Record{Event: ledger.ToolAccepted, Time: now, Server: server, Approver: by, Channel: "terminal", Durable: true,

@@ -14,13 +14,12 @@ import (
 // A Recorder keeps records of tools.
 type Recorder interface {
 	ledger.Recorder
-	// Enqueue keeps what has happened and cannot be refused, as soon as that is
-	// possible.
+	// Enqueue records, as soon as that is possible, what has already happened.
 	Enqueue(context.Context, ledger.Record)
 }
 
-// A Reviewer is where decisions on tools are made, by people who were found
-// out to be who they are. Each is recorded before it is made.
+// A Reviewer takes decisions on tools, from people who have been authenticated.
+// Each is recorded before it takes effect.
 type Reviewer struct {
 	Store    *Store
 	Recorder Recorder
@@ -60,8 +59,8 @@ func (r Reviewer) decide(ctx context.Context, event ledger.Event, w UnreviewedTo
 	return err
 }
 
-// Then is what becomes of the tool under its server's rules until somebody accepts
-// it.
+// Then returns what becomes of the tool under its server's rules until somebody
+// accepts it.
 func (w UnreviewedTool) Then(r Rules) Reaction {
 	switch w.State {
 	case Blocked:
@@ -74,15 +73,15 @@ func (w UnreviewedTool) Then(r Rules) Reaction {
 	return Allow
 }
 
-// A NameError says why a tool that somebody names is none.
+// A NameError says why there is no tool of the name that somebody gave.
 type NameError struct{ text string }
 
 func (e *NameError) Error() string { return e.text }
 
 // Choose returns the tools that a person names as server__tool, with the digest of
-// what they saw (server__tool@sha256:...) or without. Seen reports that each had
-// one, so that it is what they saw. The error is a [NameError], says that a tool is
-// another by now, or is of reading.
+// what they saw (server__tool@sha256:...) or without. Seen reports whether each had
+// one, so that all are as they were seen. The error is a [NameError], says that a
+// tool has changed since, or is about the files.
 func (s *Store) Choose(names []string, isServer func(string) bool) (chosen []UnreviewedTool, seen bool, err error) {
 	seen = true
 	for _, name := range names {
@@ -113,8 +112,8 @@ func (s *Store) Choose(names []string, isServer func(string) bool) (chosen []Unr
 	return chosen, seen, nil
 }
 
-// A definition is named by a part of its digest that nobody hits by chance:
-// with leastDigest hex digits at least, and shown with more.
+// A definition may be named by the beginning of its digest: at least leastDigest
+// hex digits, too many to match by chance. It is shown with shownDigest.
 const (
 	digestScheme = "sha256:"
 	leastDigest  = 12

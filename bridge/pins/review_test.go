@@ -90,7 +90,7 @@ func TestChooseTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetch := NewRow(all[0], Quarantine, func(text string) string { return text })
+	fetch := NewNamedRow(all[0], Quarantine, func(text string) string { return text })
 	isServer := func(name string) bool { return name == "web" }
 	for _, row := range []struct {
 		names []string

@@ -7,12 +7,12 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// A Row is a tool that waits to be looked at, as programs read it.
+// A Row is what people and programs see of an unreviewed tool besides its name: the
+// terminal and the API of the page each name tools in their own way. The fields are
+// those of [UnreviewedTool], without what must be hidden.
 type Row struct {
-	Tool       string    `json:"tool"`  // server__tool
-	Named      string    `json:"named"` // and with its digest, as --accept takes it
 	State      State     `json:"state"`
-	Then       string    `json:"then"` // what becomes of it meanwhile
+	Then       Reaction  `json:"then"` // what becomes of its calls meanwhile
 	Since      time.Time `json:"since"`
 	Digest     string    `json:"digest"`
 	Was        string    `json:"was,omitempty"`
@@ -24,35 +24,60 @@ type Row struct {
 	Difference []Part    `json:"difference"`
 }
 
-// NewRow describes a tool, of which then becomes until somebody accepts it. Hide
-// takes out what nobody may see of what the server says.
+// NewRow returns the row of a tool. Then is what becomes of its calls until somebody
+// accepts it; hide takes known secrets out of a line.
 func NewRow(w UnreviewedTool, then Reaction, hide func(string) string) Row {
-	r := Row{Tool: w.Server + "__" + canon.Escape(w.Tool), State: w.State, Then: string(then), Since: w.Since, Digest: w.Digest,
-		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: mapped(w.Notices, hide), Difference: []Part{}}
-	r.Named = r.Tool + "@" + w.Digest[:min(len(w.Digest), len(digestScheme)+shownDigest)]
+	r := Row{State: w.State, Then: then, Since: w.Since, Digest: w.Digest, Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt,
+		BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: mapped(w.Notices, hide), Difference: []Part{}}
 	for _, part := range w.Difference {
 		r.Difference = append(r.Difference, Part{What: part.What, Lines: mapped(part.Lines, hide)})
 	}
 	return r
 }
 
-// Lines are a row as a person reads it.
-func (r Row) Lines() []string {
-	state := string(r.State)
-	switch r.State {
-	case Changed:
-		since := "since it was first seen on " + r.AcceptedAt.Local().Format(time.DateOnly)
-		if r.AcceptedBy != "" {
-			since = fmt.Sprintf("since %s accepted it on %s", canon.Escape(r.AcceptedBy), r.AcceptedAt.Local().Format(time.DateOnly))
-		}
-		state = "changed " + since
-	case Blocked:
-		state = fmt.Sprintf("blocked by %s on %s", canon.Escape(r.BlockedBy), r.BlockedAt.Local().Format(time.DateOnly))
-	case New:
-		state = "new since " + r.Since.Local().Format(time.DateOnly)
+// Why says why the tool waits, with the day in that time zone.
+func (r Row) Why(zone *time.Location) string {
+	on := func(t time.Time) string { return t.In(zone).Format(time.DateOnly) }
+	switch {
+	case r.State == Blocked:
+		return fmt.Sprintf("blocked by %s on %s", canon.Escape(r.BlockedBy), on(r.BlockedAt))
+	case r.State == New:
+		return "new since " + on(r.Since)
+	case r.State == Changed && r.AcceptedBy == "":
+		return "changed since it was first seen on " + on(r.AcceptedAt)
+	case r.State == Changed:
+		return fmt.Sprintf("changed since %s accepted it on %s", canon.Escape(r.AcceptedBy), on(r.AcceptedAt))
 	}
-	then := map[string]string{string(Ask): "each call asks", string(Quarantine): "hidden from scripts", string(Allow): "not held"}[r.Then]
-	lines := []string{fmt.Sprintf("%s  %s; %s", r.Tool, state, then)}
+	return string(r.State)
+}
+
+// Meanwhile says what becomes of its calls until somebody accepts it.
+func (r Row) Meanwhile() string {
+	switch r.Then {
+	case Ask:
+		return "each call asks"
+	case Allow:
+		return "not held"
+	}
+	return "hidden from scripts"
+}
+
+// A NamedRow is a row as the terminal shows it.
+type NamedRow struct {
+	Tool  string `json:"tool"`  // server__tool
+	Named string `json:"named"` // and with its digest, as --accept takes it
+	Row
+}
+
+// NewNamedRow returns a tool's row with its name. See NewRow.
+func NewNamedRow(w UnreviewedTool, then Reaction, hide func(string) string) NamedRow {
+	name := w.Server + "__" + canon.Escape(w.Tool)
+	return NamedRow{name, name + "@" + w.Digest[:min(len(w.Digest), len(digestScheme)+shownDigest)], NewRow(w, then, hide)}
+}
+
+// Lines returns the row as lines of text.
+func (r NamedRow) Lines() []string {
+	lines := []string{fmt.Sprintf("%s  %s; %s", r.Tool, r.Why(time.Local), r.Meanwhile())}
 	for _, n := range r.Notices {
 		lines = append(lines, "  ! "+n)
 	}
@@ -65,8 +90,8 @@ func (r Row) Lines() []string {
 	return lines
 }
 
-// Flat are the parts of a difference as lines, each hidden: a careless server may
-// describe itself with secrets.
+// Flat returns a difference as lines, with hide applied to each: a careless server
+// may describe itself with secrets.
 func Flat(parts []Part, hide func(string) string) []string {
 	var all []string
 	for _, part := range parts {

@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	quiet = 50 * time.Millisecond // that the folder must be still before it is looked at
-	poll  = 2 * time.Second       // for folders whose changes nobody reports
+	quiet = 50 * time.Millisecond // without changes, before the folder is read
+	poll  = 2 * time.Second       // between reads of folders whose changes the system does not report
 )
 
-// A stamp is how one file of the folder looks.
+// A stamp tells one version of a file from another.
 type stamp struct {
 	name string
 	size int64
 	at   time.Time
 }
 
-// stamps are the files of pins in a folder, by name; none if it can't be read.
+// stamps returns those of the files of pins in a folder, by name; none if it cannot
+// be read.
 func stamps(dir string) []stamp {
 	var all []stamp
 	entries, err := os.ReadDir(dir)
@@ -40,7 +41,7 @@ func stamps(dir string) []stamp {
 // follow calls changed after each change of the files in a folder, from the
 // caller's own goroutine, until ctx ends.
 func follow(ctx context.Context, dir string, changed func()) {
-	_ = os.MkdirAll(dir, 0o700) // without it polling has to do
+	_ = os.MkdirAll(dir, 0o700) // if that fails, polling has to do
 	last := stamps(dir)
 	watch.Folders(ctx, func() []string { return []string{dir} }, func(bool) {
 		if now := stamps(dir); !slices.Equal(now, last) {

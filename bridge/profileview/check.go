@@ -10,7 +10,8 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A Warning says of an entry or rule that it does nothing, and where in the configuration it is about.
+// A Warning says that a list entry or rule has no effect, and where in the configuration
+// it is.
 type Warning struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -18,7 +19,7 @@ type Warning struct {
 	profiles.Warning
 }
 
-// String is the warning in one line, as the mistakes of `check` are.
+// String returns the warning on one line, in the form in which `check` prints mistakes.
 func (w Warning) String() string {
 	text := fmt.Sprintf("%s:%d:%d: %s", w.File, w.Line, w.Column, w.Message)
 	if w.Hint != "" {
@@ -27,9 +28,9 @@ func (w Warning) String() string {
 	return text
 }
 
-// Check finds the entries and rules that do nothing with the tools there are, in the
-// order of the configuration, and counts the tools. Place is where in the
-// configuration something stands.
+// Check finds the list entries and rules that have no effect on the tools there are, in
+// the order of the configuration, and counts the tools. Place finds what a JSON pointer
+// names in the configuration.
 func Check(view *gate.View, place func(pointer string) (file string, line, column int)) (warnings []Warning, tools int) {
 	warnings = []Warning{}
 	facts := []profiles.ToolFacts{}

@@ -13,26 +13,25 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// An Explained is one call and everything about its decision.
+// An Explained is one call with its decision and everything that led to it.
 type Explained struct {
 	Profile string          `json:"profile"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
-	// Known reports that a server lists the tool and scripts may have it;
-	// without that, Note says
-	// what the decision goes by.
+	// Known reports whether a server lists the tool and scripts may have it. If not,
+	// Note says on what the decision is based.
 	Known bool   `json:"known"`
 	Note  string `json:"note,omitempty"`
-	// Hidden reports that scripts of the profile are not told of the tool.
+	// Hidden reports whether the tool is hidden from scripts of the profile.
 	Hidden bool `json:"hidden,omitempty"`
 	profiles.Explanation
-	// PausedFor is how long people have once a run is paused.
+	// PausedFor is how long people have to answer once the run is paused.
 	PausedFor time.Duration `json:"-"`
 }
 
-// Explain decides a call as the first of a run, without making it. Configured
-// reports whether the configuration has a server; timeToAnswer is what a decision
-// gives people.
+// Explain decides a call, without making it, as if it were the first of a run.
+// Configured reports whether the configuration has a server; timeToAnswer returns how
+// long a decision gives people.
 func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.Args, configured func(server string) bool, timeToAnswer func(profiles.Decision) time.Duration) (Explained, error) {
 	call, note, err := lookUp(view, configured, tool)
 	if err != nil {
@@ -47,8 +46,8 @@ func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.
 	return x, nil
 }
 
-// lookUp finds what is known of a tool, by its script name or its path. For a
-// tool that no server lists, that is its name, and note says so.
+// lookUp finds a tool by its name in scripts or its path. Of a tool that no server lists
+// only the name is known, and note says so.
 func lookUp(view *gate.View, configured func(server string) bool, name string) (call profiles.Call, note string, err error) {
 	if t, ok := catalog.Method(name); ok && (t.Server == "" || configured(t.Server)) {
 		return view.Facts(t)[0], "", nil
@@ -74,8 +73,8 @@ func lookUp(view *gate.View, configured func(server string) bool, name string) (
 	return profiles.Call{Server: server, Tool: tool, TrustAnnotations: view.Trusted[server]}, note, nil
 }
 
-// Write writes the decision first, then why; the table of what was tried comes from
-// Tried. The profile is what people call it.
+// Write writes the decision, then the reasons. Profile is what people call the profile.
+// TriedRows returns the table that belongs below.
 func (x Explained) Write(out io.Writer, profile string) {
 	d := x.Decision
 	said := d.Disposition.String()
@@ -85,7 +84,7 @@ func (x Explained) Write(out io.Writer, profile string) {
 	case d.Notify:
 		said += " (and notify)"
 	}
-	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Escape(x.Tool), cutTo(canon.Escape(string(x.Args)), 200))
+	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Escape(x.Tool), canon.Fit(canon.Escape(string(x.Args)), 200))
 	repeats := "not known to be repeatable"
 	if d.Repeatable {
 		repeats = "repeatable"
@@ -113,7 +112,8 @@ func (x Explained) Write(out io.Writer, profile string) {
 	}
 }
 
-// TriedRows are a table of every list entry and rule, with its outcome.
+// TriedRows returns a table of every list entry and rule: whether it matched, and with
+// what outcome.
 func (x Explained) TriedRows() [][]string {
 	table := [][]string{{"tried", "for", "of profile", "counts", "outcome"}}
 	for _, t := range x.Explanation.Tried {
@@ -143,7 +143,7 @@ func (x Explained) TriedRows() [][]string {
 	return table
 }
 
-// askedHow says what is asked of the people who are asked.
+// askedHow says how people are asked, and what their answer needs.
 func askedHow(d profiles.Decision, pausedFor time.Duration) []string {
 	answer := span(d.Timeout) + " to answer"
 	if !d.TimeoutExplicit && d.Timeout < pausedFor {
@@ -165,12 +165,4 @@ func askedHow(d profiles.Decision, pausedFor time.Duration) []string {
 		lines = append(lines, "yes from "+quorum(&profiles.QuorumSpec{Need: &q.Need, Of: q.Of, InOrder: &q.InOrder}))
 	}
 	return append(lines, fmt.Sprintf("a client that cannot ask: %s", d.Fallback))
-}
-
-// cutTo is text with at most n characters.
-func cutTo(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
 }

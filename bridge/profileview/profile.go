@@ -14,11 +14,11 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Specs are the profiles of a configuration as they are written there, by name.
-// They were checked: none extends itself, or one that is missing.
+// Specs are the profiles of a configuration as they are written there, by name. They
+// must have been checked: none extends itself or one that is missing.
 type Specs = map[string]*profiles.ProfileSpec
 
-// Called is what people call a profile.
+// Called returns what people call a profile.
 func Called(p *profiles.Profile) string {
 	if p.Name() == "" {
 		return "the unrestricted profile"
@@ -26,7 +26,7 @@ func Called(p *profiles.Profile) string {
 	return "profile " + p.Name()
 }
 
-// Tools are the eval tools that clients see of a profile.
+// Tools returns the eval tools by which clients run scripts under a profile.
 func Tools(set *profiles.Set, p *profiles.Profile) []string {
 	var tools []string
 	if p.Name() == set.Default().Name() {
@@ -38,7 +38,7 @@ func Tools(set *profiles.Set, p *profiles.Profile) []string {
 	return tools
 }
 
-// A Row is a line of a list of profiles. Docs/reference/cli.md promises its keys.
+// A Row is a line of a list of profiles. docs/reference/cli.md promises its JSON keys.
 type Row struct {
 	Name      string   `json:"name"` // empty for the unrestricted one
 	Tools     []string `json:"tools"`
@@ -50,7 +50,7 @@ type Row struct {
 	Default   string   `json:"otherwise"`
 }
 
-// Rows are a list of profiles, first the one of eval if that has no name.
+// Rows returns a list of profiles; if that of eval has no name, it is the first.
 func Rows(set *profiles.Set, specs Specs) []Row {
 	rows := []Row{}
 	add := func(p *profiles.Profile) {
@@ -78,7 +78,7 @@ func Rows(set *profiles.Set, specs Specs) []Row {
 	return rows
 }
 
-// defaultAction is what becomes of a call that nothing speaks of.
+// defaultAction is what a profile does with calls that no list and no rule names.
 func defaultAction(e profiles.ProfileSpec) string {
 	switch {
 	case e.Allowlist != nil:
@@ -89,7 +89,7 @@ func defaultAction(e profiles.ProfileSpec) string {
 	return "allow"
 }
 
-// Lineage are a profile and all that it extends, the root first; nil for the
+// Lineage returns a profile and all that it extends, the root first; nil for the
 // unrestricted one.
 func Lineage(specs Specs, name string) []string {
 	if name == "" {
@@ -103,8 +103,7 @@ func Lineage(specs Specs, name string) []string {
 	return line
 }
 
-// Write writes what a profile comes to, with the parents that its lists and rules
-// are inherited from.
+// Write writes a profile with all that it inherits, and from which parent.
 func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) error {
 	e, line := p.Effective(), Lineage(specs, p.Name())
 	fmt.Fprintf(out, "%s binds %s\n", Called(p), strings.Join(Tools(set, p), " and "))
@@ -129,8 +128,8 @@ func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) e
 	return w.Flush()
 }
 
-// printLists prints the three lists, each entry with the profile that it was
-// inherited from.
+// printLists prints the three lists, each entry with the profile that it is inherited
+// from.
 func printLists(w *tabwriter.Writer, specs Specs, line []string, e profiles.ProfileSpec) {
 	for _, list := range []struct {
 		label   string
@@ -181,7 +180,7 @@ func printRules(w *tabwriter.Writer, specs Specs, line []string) {
 	}
 }
 
-// ruleDetails are the lines below a rule.
+// ruleDetails returns the lines below a rule.
 func ruleDetails(r profiles.RuleSpec) []string {
 	var lines []string
 	if r.When != nil && r.When.Params == nil {
@@ -234,7 +233,7 @@ func ruleDetails(r profiles.RuleSpec) []string {
 	return lines
 }
 
-// RiskRows are a table of how people are asked at each risk.
+// RiskRows returns a table of how people are asked at each risk.
 func RiskRows(t *profiles.RiskTable) [][]string {
 	rows := [][]string{{"risk", "time to answer", "may be remembered", "needs a reason", "yes from"}}
 	for _, level := range []struct {
@@ -248,7 +247,7 @@ func RiskRows(t *profiles.RiskTable) [][]string {
 	return rows
 }
 
-// quorum says who must agree.
+// quorum says how many must agree, and who.
 func quorum(q *profiles.QuorumSpec) string {
 	if q == nil {
 		return "1 person"
@@ -266,7 +265,7 @@ func quorum(q *profiles.QuorumSpec) string {
 	return text
 }
 
-// span is a duration without the zeros at its end: 5m, 1h30m, 90ms.
+// span formats a duration without zero units at its end: 5m, 1h30m, 90ms.
 func span(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

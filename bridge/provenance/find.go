@@ -19,8 +19,8 @@ const (
 	maxSteps = 1 << 26 // bytes compared after a hash came up: a few tenths of a second
 	maxSpans = 4096    // noted of one argument in one answer
 	maxFrom  = 16      // answers weighed against each other, of one argument
-	maxRuns  = 3       // said of one argument
-	maxSaid  = 6       // said in all
+	maxRuns  = 3       // reported of one argument
+	maxSaid  = 6       // reported in all
 	maxPlace = 8       // spans of one run that are named
 )
 
@@ -32,7 +32,7 @@ const block = MinRun / 2
 // minLetters is how many different bytes a run must hold to say anything.
 const minLetters = 6
 
-// Find says what of args the run has read.
+// Find reports which parts of args the run has read.
 func (m *Memory) Find(args canon.Args) Found {
 	m.mu.Lock()
 	answers, partly := slices.Clone(m.answers), m.partly
@@ -71,7 +71,7 @@ type span struct{ start, end int }
 // A search looks for the strings of one call's arguments.
 type search struct {
 	sent   []sent
-	all    []byte           // the texts one behind the other, a zero byte between
+	all    []byte           // the texts one after another, a zero byte between
 	blocks map[uint64][]int // hash of a block to where it stands in all, the first few
 	filter []uint64         // a bit for each hash there may be: most windows end here
 	partly bool
@@ -135,7 +135,7 @@ func (s *search) add(path, text string) {
 }
 
 // The rolling hash: a polynomial over the block's bytes, modulo 2^64. Nothing
-// is believed for its hash: what comes up is compared.
+// is believed for its hash: the bytes are compared.
 const base = 0x9E3779B97F4A7C15
 
 var lastPower = func() uint64 {
@@ -322,7 +322,7 @@ const maxPath = 60
 const maxNested = 3
 
 // eachString calls f with the strings of JSON that are long enough, and with
-// those of JSON that stands in them. What has lost its end gives what there is.
+// those of JSON that stands in them. A text that is cut off yields those before its end.
 func eachString(text []byte, f func([]byte), nested int) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -347,7 +347,7 @@ func eachString(text []byte, f func([]byte), nested int) {
 	}
 }
 
-// unfinished reads the string that a text without its end breaks off in.
+// unfinished reads the string in which a text breaks off.
 func unfinished(rest []byte) (s string, ok bool) {
 	rest = bytes.TrimLeft(rest, " \t\r\n,:")
 	if len(rest) == 0 || rest[0] != '"' {

@@ -40,11 +40,11 @@ import (
 )
 
 const (
-	// MinRun is how many characters in common are found, and said.
+	// MinRun is the least number of characters in common that is reported.
 	MinRun = 24
 	// MaxKept bounds what is remembered of one run, in bytes.
 	MaxKept = 4 << 20
-	// maxAnswer bounds what is remembered of one answer; its beginning is.
+	// maxAnswer bounds how much of one answer is remembered, from its beginning.
 	maxAnswer = 1 << 20
 )
 
@@ -68,7 +68,7 @@ type Source struct {
 	Hidden map[string]string
 }
 
-// An answer is what one call has brought.
+// An answer is what one call returned.
 type answer struct {
 	Source
 	size  int
@@ -87,7 +87,7 @@ func (a *answer) strings() [][]byte {
 }
 
 // Read remembers the answer of a call: the whole CallToolResult, which is
-// copied. It is cheap, as it looks into nothing.
+// copied. It is cheap: the answer is parsed when Find first needs it.
 func (m *Memory) Read(from Source, reply json.RawMessage) {
 	if len(reply) < MinRun {
 		return
@@ -137,16 +137,7 @@ func (r Run) String() string {
 	if r.Whole {
 		all = "all "
 	}
-	return all + thousands(r.Characters) + " characters of " + r.Argument + " were read in call " + strconv.Itoa(r.Call) + " from " + r.From
-}
-
-// thousands writes 1204 as 1,204.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return all + canon.Thousands(r.Characters) + " characters of " + r.Argument + " were read in call " + strconv.Itoa(r.Call) + " from " + r.From
 }
 
 // from names an answer's call for a person: its tool, and the argument that

@@ -10,13 +10,13 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// ArgSecrets returns the secrets among a server's arguments, which are found by
-// the flag or the name before them and by their look:
+// ArgSecrets returns the secrets among a server's arguments, which it recognises by the
+// flag or name before them or by their look:
 //
 //	--api-key VALUE    --token=VALUE    -e API_KEY=VALUE    -u ann:VALUE
 //	-H "Authorization: Bearer VALUE"    postgres://ann:VALUE@db    ghp_...
 //
-// A value that could be an ordinary word is none of them; see worthHiding.
+// A value that could be an ordinary word is not taken for a secret; see worthHiding.
 func ArgSecrets(args []string) []string {
 	var all []string
 	add := func(value string) {
@@ -62,20 +62,20 @@ func ArgSecrets(args []string) []string {
 	return all
 }
 
-// secretFlag reports whether the value of a flag is a secret, by its name.
+// secretFlag reports whether a flag's name says that its value is a secret.
 func secretFlag(flag string) bool {
 	name := strings.ToLower(strings.TrimLeft(flag, "-"))
 	return name == "key" || name == "pat" || len(canon.Secrets(name+"=x1y2z3w4")) > 0
 }
 
-// pathLike matches paths. With + or = in it, what begins with / is base64.
+// pathLike matches paths. Something that begins with / but contains + or = is base64.
 var pathLike = regexp.MustCompile(`^([~.]{0,2}/|\.{0,2}\\|[A-Za-z]:\\)[^+=]*$`)
 
-// worthHiding reports whether a value can be looked for in other texts: neither
-// short, nor a path, nor words or a number alone, which are in texts that have
-// nothing to do with it (--auth keychain, postgres://postgres:postgres@db).
+// worthHiding reports whether a value may be hidden wherever it occurs in other texts.
+// One that is short, a path, a number or just words may not, because it occurs where
+// it is no secret (--auth keychain, postgres://postgres:postgres@db).
 func worthHiding(value string) bool {
-	const long = 20 // more than ordinary words and numbers have
+	const long = 20 // longer than ordinary words and numbers
 	if pathLike.MatchString(value) {
 		return false
 	}

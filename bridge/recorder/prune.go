@@ -8,8 +8,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// PruneHourly removes records that are too old or too many, now and every hour until
-// ctx ends. An age or a number of 0 is no limit.
+// PruneHourly removes records older than age and all but the newest rows, now and every
+// hour until ctx ends. Zero is no limit.
 func (r *Recorder) PruneHourly(ctx context.Context, age time.Duration, rows int) {
 	if r.store == nil || age <= 0 && rows <= 0 {
 		return
@@ -34,8 +34,7 @@ func (r *Recorder) PruneHourly(ctx context.Context, age time.Duration, rows int)
 	}
 }
 
-// prune removes what is too old or too many now, and returns how many rows those
-// were.
+// prune does that once, and returns how many rows it removed.
 func (r *Recorder) prune(ctx context.Context, age time.Duration, rows int) (n int64, err error) {
 	var before time.Time
 	if rows > 0 {
@@ -51,8 +50,8 @@ func (r *Recorder) prune(ctx context.Context, age time.Duration, rows int) (n in
 	return n, errors.Join(err, failed)
 }
 
-// TimeOfNewest is the time of the first of the newest n rows, before which all may
-// go; zero where there are no more than n.
+// TimeOfNewest returns the time of the oldest of the newest n rows, so that what is
+// before it can be pruned; zero if there are no more than n.
 func TimeOfNewest(ctx context.Context, store ledger.Store, n int64) (time.Time, error) {
 	last, _, err := store.Head(ctx)
 	if err != nil || last <= n {

@@ -3,13 +3,13 @@
 //	gate, page, commands ── Record ──▶ Secrets.Scrub ──▶ backlog ──▶ ledger.Store ──▶ slog
 //	what cannot be refused ── Enqueue ──▶      "           "
 //
-// [Secrets] are values that the configuration gives to servers, recognised by
-// the names of variables, headers and flags and by their look: a server that
-// repeats one in an answer or an error must not get it into the log. The backlog
-// holds records of what happened before it could be written, such as an edit of
-// the configuration: until the backlog is written nothing else is, and so no call
-// is made. Once a record is stored, the program's own log says that something was
-// requested, approved or denied, but never with which arguments.
+// [Secrets] are values that the configuration gives to servers, recognised by the names
+// of variables, headers and flags and by their look: if a server repeats one in an
+// answer or an error, it must not get into the log. The backlog holds records of what
+// has already happened, such as an edit of the configuration, but could not be written
+// yet: until it is written nothing else is, and so no call is made. Once a record is
+// stored, the program's own log says that something was requested, approved or denied,
+// but never with which arguments.
 //
 // The constructors in records.go define the records of configuration files and
 // of a bridge's start and end.
@@ -26,15 +26,15 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Options are what a Recorder is made of.
+// Options say where a Recorder writes.
 type Options struct {
 	Store  ledger.Store // nil keeps nothing
-	Refuse error        // if not nil, the answer to every Record: nothing may be done
+	Refuse error        // unless nil, Record returns it for every record, and keeps none
 	Log    *slog.Logger // nil is slog.Default()
 }
 
-// A Recorder hides secrets in records, keeps them in order, and says in the log
-// what they decide. It may be used by many goroutines at once.
+// A Recorder hides secrets in records, stores them in order, and logs the decisions in
+// them. It may be used by many goroutines at once.
 type Recorder struct {
 	store   ledger.Store
 	refuse  error
@@ -42,7 +42,7 @@ type Recorder struct {
 	secrets *Secrets
 
 	mu      sync.Mutex
-	backlog []ledger.Record // what must be recorded before anything else is
+	backlog []ledger.Record // must be recorded before anything else is
 }
 
 // New returns a recorder that knows no secrets yet. Closing it closes the store.
@@ -53,8 +53,8 @@ func New(o Options) *Recorder {
 	return &Recorder{store: o.Store, refuse: o.Refuse, log: o.Log, secrets: new(Secrets)}
 }
 
-// Record keeps rec without the secrets that are known, after the backlog. Its
-// error says that rec was not kept, and so what it announces must not be done.
+// Record stores rec, after the backlog and without known secrets. An error means that
+// rec was not stored, so that what it announces must not be done.
 func (r *Recorder) Record(ctx context.Context, rec ledger.Record) error {
 	if r.refuse != nil {
 		return r.refuse
@@ -72,9 +72,9 @@ func (r *Recorder) Record(ctx context.Context, rec ledger.Record) error {
 	return nil
 }
 
-// Enqueue records what has happened already and cannot be refused, such as an
-// edit of the configuration: now if the store can write, else as soon as it can,
-// and nothing else is recorded before it.
+// Enqueue records something that has already happened, such as an edit of the
+// configuration: now if the store can write, else as soon as it can, before anything
+// else is recorded.
 func (r *Recorder) Enqueue(ctx context.Context, rec ledger.Record) {
 	if r.store == nil {
 		return
@@ -104,7 +104,7 @@ func (r *Recorder) writeBacklog(ctx context.Context) error {
 	return nil
 }
 
-// Unavailable says why records cannot be written; "" if they can.
+// Unavailable returns why records cannot be written; "" if they can.
 func (r *Recorder) Unavailable() string {
 	if r.store == nil {
 		return ""
@@ -115,7 +115,7 @@ func (r *Recorder) Unavailable() string {
 	return ""
 }
 
-// logDecision writes a question, an answer or a refusal to the program's log.
+// logDecision logs a request, a verdict or a refusal.
 func (r *Recorder) logDecision(ctx context.Context, rec ledger.Record) {
 	level, message := slog.LevelInfo, ""
 	switch {
@@ -146,8 +146,8 @@ func (r *Recorder) logDecision(ctx context.Context, rec ledger.Record) {
 	r.log.Log(ctx, level, message, line...)
 }
 
-// Journal is where runs are kept that can outlive this process; nil where no
-// records are.
+// Journal is where runs are kept that can outlive this process; nil if no records are
+// kept.
 func (r *Recorder) Journal() ledger.Journal {
 	if j, ok := r.store.(ledger.Journal); ok && r.refuse == nil {
 		return j
@@ -155,13 +155,13 @@ func (r *Recorder) Journal() ledger.Journal {
 	return nil
 }
 
-// Store is where the records are; nil if nothing is kept.
+// Store is where the records are; nil if none are kept.
 func (r *Recorder) Store() ledger.Store { return r.store }
 
 // Secrets are those that Record hides.
 func (r *Recorder) Secrets() *Secrets { return r.secrets }
 
-// Refuses reports whether every record is refused, so that nothing can be done.
+// Refuses reports whether every record is refused, so that no call can be made.
 func (r *Recorder) Refuses() bool { return r.refuse != nil }
 
 // Close closes the store, if there is one.

@@ -15,7 +15,7 @@ import (
 	"codemode-bridge/bridge/memstore"
 )
 
-// A full store cannot be written while full is set.
+// A fullStore cannot be written to while full is set.
 type fullStore struct {
 	*memstore.Store
 	full bool
@@ -58,8 +58,8 @@ func names(t *testing.T, s ledger.Store) (all []string) {
 	return all
 }
 
-// What had happened before it could be written comes before all that follows, and
-// as long as it cannot be written nothing follows.
+// What happened while the store could not be written is recorded before anything that
+// follows, and as long as that fails nothing else is recorded.
 func TestBacklogComesFirst(t *testing.T) {
 	t.Parallel()
 	r, store, log := open(t)
@@ -99,8 +99,7 @@ func TestRefusingRecorder(t *testing.T) {
 	}
 }
 
-// Secrets are hidden in the store, and what is decided is said in the log without
-// arguments.
+// Secrets are hidden in the store, and the log has the decisions without arguments.
 func TestRecordsAreScrubbedAndLogged(t *testing.T) {
 	t.Parallel()
 	r, store, log := open(t)
@@ -137,7 +136,7 @@ func TestRecordsAreScrubbedAndLogged(t *testing.T) {
 	}
 }
 
-// What is too old or too many goes; no limit removes nothing.
+// Rows that are too old or too many are removed; without a limit, none are.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	r, store, _ := open(t)
@@ -157,7 +156,7 @@ func TestPrune(t *testing.T) {
 	if n, err := r.prune(t.Context(), 3*time.Hour, 0); n != 1 || err != nil {
 		t.Errorf("%d rows were too old, %v", n, err)
 	}
-	if n, err := r.prune(t.Context(), 0, 2); n != 2 || err != nil { // and the row that says what was removed is one of the two
+	if n, err := r.prune(t.Context(), 0, 2); n != 2 || err != nil { // one of the two that stay is the record of what was removed
 		t.Errorf("%d rows were too many, %v", n, err)
 	}
 }

@@ -5,26 +5,26 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A Config is what records say of a configuration.
+// A Config identifies a configuration in records.
 type Config struct {
 	File   string
 	Policy string // the revision of its profiles
 	Digest string // of the file's bytes
 }
 
-// fileDetail is what a record of a configuration file says besides its reasons.
+// fileDetail is the detail of a record about a configuration file.
 type fileDetail struct {
 	File string `json:"file"`
 	Old  string `json:"old_policy,omitempty"`
 	New  string `json:"new_policy,omitempty"`
-	// Digest is of the file's bytes.
+	// Digest is the digest of the file's bytes.
 	Digest string `json:"sha256,omitempty"`
-	// Said is what the approver wrote who confirmed it.
+	// Said is what the approver who confirmed it wrote.
 	Said string `json:"said,omitempty"`
 }
 
-// ConfigTaken records that a configuration is in force from now on, in the place of
-// old, how it differs, and what the approver said who confirmed it.
+// ConfigTaken records that a configuration has replaced old, how it differs, and what
+// the approver who confirmed it wrote.
 func ConfigTaken(old, taken Config, changes []string, said string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true,
@@ -33,7 +33,8 @@ func ConfigTaken(old, taken Config, changes []string, said string) ledger.Record
 	}
 }
 
-// ConfigPending records that a configuration waits for an approver: old goes on.
+// ConfigPending records that a configuration waits for an approver while old stays in
+// force.
 func ConfigPending(old, pending Config, why []string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.ConfigPending, Durable: true,
@@ -42,8 +43,8 @@ func ConfigPending(old, pending Config, why []string) ledger.Record {
 	}
 }
 
-// ConfigFirst records that a configuration, with its approvers, is the first that
-// is kept of its file: later edits are compared with it.
+// ConfigFirst records the first configuration that is kept of a file, with its
+// approvers; later edits are compared with it.
 func ConfigFirst(first Config) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true, Revision: first.Policy,
@@ -52,7 +53,7 @@ func ConfigFirst(first Config) ledger.Record {
 	}
 }
 
-// ConfigRefused records an edit that was wrong: old goes on.
+// ConfigRefused records an edit that cannot be taken over: old stays in force.
 func ConfigRefused(old Config, why string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: why,
@@ -60,7 +61,7 @@ func ConfigRefused(old Config, why string) ledger.Record {
 	}
 }
 
-// bridgeDetail is what the record of a bridge's start or end says.
+// bridgeDetail is the detail of a record about a bridge's start or end.
 type bridgeDetail struct {
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
@@ -68,13 +69,13 @@ type bridgeDetail struct {
 	Digest  string `json:"sha256,omitempty"`
 }
 
-// BridgeStarted records that a bridge begins to serve.
+// BridgeStarted records that a bridge starts to serve.
 func BridgeStarted(version string, pid int, with Config) ledger.Record {
 	return ledger.Record{Event: ledger.BridgeStarted, Revision: with.Policy,
 		Detail: ledger.Detail(bridgeDetail{version, pid, with.File, with.Digest})}
 }
 
-// BridgeEnded records that a bridge has ended in order.
+// BridgeEnded records that a bridge has shut down in order.
 func BridgeEnded(version string, pid int) ledger.Record {
 	return ledger.Record{Event: ledger.BridgeEnded, Detail: ledger.Detail(bridgeDetail{Version: version, PID: pid})}
 }

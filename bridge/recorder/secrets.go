@@ -12,38 +12,39 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Secrets are those of the configuration: what servers are given under a
-// telling name in their environment, headers, addresses and arguments. A server that
-// repeats one in an answer or an error must not bring it into the log. The zero
-// value knows none.
+// Secrets are the values that servers are given, in their environment, headers,
+// addresses and arguments, whose name or look says that they are secret. If a server
+// repeats one in an answer or an error, it must not get into the log. The zero value
+// knows none.
 type Secrets struct {
 	mu      sync.RWMutex
 	secrets []string // in all forms, the longest first
 	hide    *strings.Replacer
-	logins  func(string) string // hides what changes as logins do; may be nil
+	logins  func(string) string // hides the tokens of logins; may be nil
 }
 
-// HideLogins has Scrub also hide what logins knows, which changes as logins do.
+// HideLogins has Scrub also apply logins, which hides the tokens that logins have at
+// the time.
 func (s *Secrets) HideLogins(logins func(string) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logins = logins
 }
 
-// minSecret is the length from which a secret is looked for in other texts:
-// shorter ones are parts of ordinary words.
+// minSecret is the length from which a secret is hidden in other texts: shorter ones
+// occur within ordinary words.
 const minSecret = 8
 
 // A Server is what one server is given, in clear.
 type Server struct {
 	Env     map[string]string
-	PassEnv []string // variables of our own environment that it gets
+	PassEnv []string // the variables of our own environment that are passed on to it
 	Headers map[string]string
 	URL     string
-	Secrets []string // secrets whatever their name: of its arguments, see ArgSecrets
+	Secrets []string // further secrets: those in its arguments, see ArgSecrets
 }
 
-// Learn adds the secrets of servers. It forgets none: an edit of the
+// Learn adds the secrets of servers. None is ever forgotten: an edit of the
 // configuration does not make the old ones public.
 func (s *Secrets) Learn(servers []Server, env func(string) (string, bool)) {
 	s.mu.Lock()
@@ -60,7 +61,7 @@ func (s *Secrets) Learn(servers []Server, env func(string) (string, bool)) {
 	}
 	named := func(name, value string) {
 		if canon.Redact(name+"="+value) == name+"="+value {
-			return // neither its name nor its look is that of a secret
+			return // neither its name nor its look says that it is a secret
 		}
 		add(value)
 		if _, token, ok := strings.Cut(value, " "); ok { // Bearer TOKEN
@@ -95,7 +96,8 @@ func (s *Secrets) Learn(servers []Server, env func(string) (string, bool)) {
 			}
 		}
 	}
-	// At one place the first that matches is replaced.
+	// Of several that match at one place the replacer takes the first, which has to be
+	// the longest.
 	slices.SortFunc(s.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	s.secrets = slices.Compact(s.secrets)
 	var pairs []string
@@ -105,7 +107,7 @@ func (s *Secrets) Learn(servers []Server, env func(string) (string, bool)) {
 	s.hide = strings.NewReplacer(pairs...)
 }
 
-// Hide returns text without the secrets that are known.
+// Hide returns text without known secrets.
 func (s *Secrets) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -115,17 +117,8 @@ func (s *Secrets) Hide(text string) string {
 	return s.hide.Replace(text)
 }
 
-// HideAll is Hide of each of some lines.
-func (s *Secrets) HideAll(lines []string) []string {
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = s.Hide(line)
-	}
-	return all
-}
-
-// Scrub takes known secrets out of what a script, a server or a client wrote
-// of a record.
+// Scrub removes known secrets from the parts of a record that a script, a server or a
+// client wrote.
 func (s *Secrets) Scrub(r *ledger.Record) {
 	s.mu.RLock()
 	fixed, logins := s.hide, s.logins
@@ -150,7 +143,7 @@ func (s *Secrets) Scrub(r *ledger.Record) {
 			continue
 		}
 		clean := hide(string(*text))
-		if !json.Valid([]byte(clean)) { // it was more than part of a string
+		if !json.Valid([]byte(clean)) { // the secret reached beyond a string
 			clean = `"[hidden]"`
 		}
 		*text = json.RawMessage(clean)

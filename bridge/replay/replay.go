@@ -45,7 +45,7 @@ type Call struct {
 	Digest string // of the arguments
 }
 
-// differs says in what a call is another than it was; "" if it is the same.
+// differs says how a call differs from what it was; "" if it is the same.
 func (was Call) differs(is Call) string {
 	switch {
 	case was.Op != is.Op || was.Name != is.Name:
@@ -139,9 +139,9 @@ type Found struct {
 	Lost bool // it was sent before, and its answer is not known
 }
 
-// Call meets a call of the script, of a number. One that was answered is given its
-// answer when its turn comes, if it ever does; an error in that is a divergence.
-// Any other waits until the script is where it was, or ctx ends, and is live then.
+// Call is told of the script's call of that number. If it was answered before, give
+// is called when its turn comes, and an error of give is a divergence. Any other call
+// waits until the script is where it was, and is live then, or until ctx ends.
 func (p *Replay) Call(ctx context.Context, number int, c Call, give func(at time.Time) error) Found {
 	p.mu.Lock()
 	p.moves++
@@ -174,9 +174,9 @@ func (p *Replay) Call(ctx context.Context, number int, c Call, give func(at time
 	}
 }
 
-// Timer meets a timer of the script, and reports whether the replay serves it:
-// until the script is where it was. Fire is called in its turn with what the clock
-// showed, or, of one that had none, after it waited, with no time.
+// Timer is told of a timer of the script, and reports whether the replay serves it,
+// as it does until the script is where it was. fire is called in the timer's turn,
+// with what the clock showed; if it had no turn, after wait, with the zero time.
 func (p *Replay) Timer(number int, wait time.Duration, fire func(at time.Time)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,8 +214,7 @@ func (p *Replay) UnderWay() bool {
 	return !p.over
 }
 
-// Unmet says what the script has not done again, now that it has ended; nil if
-// there is nothing.
+// Unmet says what the script, which has ended, did not do again; nil if nothing.
 func (p *Replay) Unmet() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,15 +247,16 @@ func (p *Replay) advanceLocked() {
 			p.startTimersLocked()
 		}
 	}
-	// The script waits, and all that it has made, or may make at a time, is here.
+	// The script waits, and every call that it has open, or may have open at a time,
+	// is here.
 	here := len(p.arrived) + p.waiting + len(p.timers)
 	if !p.over && p.idle > 0 && (here >= p.idle || p.calls+p.waiting >= p.o.Parallel()) {
 		p.doubtLocked()
 	}
 }
 
-// doubtLocked ends the run if it stays as it is: that the script waits may have
-// been said before an answer reached it.
+// doubtLocked ends the run unless it moves within Patience: an answer may still have
+// been on its way when the script was said to wait.
 func (p *Replay) doubtLocked() {
 	moves := p.moves
 	time.AfterFunc(Patience, func() {

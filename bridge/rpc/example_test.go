@@ -6,8 +6,7 @@ import (
 	"codemode-bridge/bridge/rpc"
 )
 
-// A message that cannot be taken is answered, under its id if it has one that
-// can be sent back.
+// A message that is refused is answered, with its id if that can be sent back.
 func ExampleRead() {
 	for _, line := range []string{
 		`{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`,

@@ -56,7 +56,7 @@ func key(id json.RawMessage) string {
 	return strconv.Quote(text)
 }
 
-// An Error says why a message is not taken, and is the answer to it.
+// An Error says why a message is refused, and is the answer to it.
 type Error struct {
 	ID      json.RawMessage // of the message, nil if it has none that could be sent back
 	Code    int
@@ -68,7 +68,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Bytes is the answer as JSON-RPC writes it.
+// Bytes returns the answer as JSON-RPC writes it.
 func (e *Error) Bytes() []byte {
 	id := e.ID
 	if id == nil {
@@ -81,7 +81,7 @@ func (e *Error) Bytes() []byte {
 	return text
 }
 
-// Read reads one message, or says why it is none. What it lets through, the SDK
+// Read reads one message, or says why it is not one. What it lets through, the SDK
 // reads the same way.
 func Read(text []byte) (Message, *Error) {
 	var m Message
@@ -132,8 +132,8 @@ func Read(text []byte) (Message, *Error) {
 	return m, nil
 }
 
-// checkAnswers says which answer to a question of ours cannot be read. What else
-// is wrong with the parameters is for others to say.
+// checkAnswers says which answer to a question of ours cannot be read. The other
+// parameters are for others to check.
 func checkAnswers(params json.RawMessage) error {
 	var sent struct {
 		Answers json.RawMessage `json:"inputResponses"`
@@ -169,8 +169,8 @@ func Peek(text []byte) Message {
 	return m
 }
 
-// Batch returns the elements of text, if it is a batch. JSON-RPC has no empty
-// one.
+// Batch returns the elements of text, if it is a batch. JSON-RPC does not allow an
+// empty one.
 func Batch(text []byte) (elements []json.RawMessage, ok bool) {
 	if t := bytes.TrimSpace(text); len(t) == 0 || t[0] != '[' || json.Unmarshal(t, &elements) != nil {
 		return nil, false
@@ -178,8 +178,8 @@ func Batch(text []byte) (elements []json.RawMessage, ok bool) {
 	return elements, true
 }
 
-// HasBatches reports whether a protocol version has batches: 2025-03-26 demands
-// that they are taken, 2025-06-18 took them out.
+// HasBatches reports whether a protocol version has batches: 2025-03-26 requires
+// servers to accept them, 2025-06-18 removed them.
 func HasBatches(version string) bool { return version != "" && version < "2025-06-18" }
 
 // membersOf returns the members of an object by their exact names, and one that
@@ -207,7 +207,7 @@ func membersOf(object []byte) (members map[string]json.RawMessage, twice string)
 // back as it was.
 const exact = 1<<53 - 1
 
-// checkID refuses an id that the protocol does not allow, and one that would come
+// checkID refuses an id that the protocol does not allow, and one that would be sent
 // back as another: "The Request ID MUST be a string or an integer, and MUST NOT
 // be null".
 func checkID(id json.RawMessage) error {
@@ -227,8 +227,8 @@ func checkID(id json.RawMessage) error {
 	return nil
 }
 
-// echo is the id to answer with: as it was sent where it is a text or a number,
-// so that the client knows which of its requests is meant.
+// echo returns the id to answer with: the one that was sent if it is a text or a
+// number, so that the client knows which of its requests is meant.
 func echo(id json.RawMessage) json.RawMessage {
 	if len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
 		return id

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Whatever is let through, the SDK reads too, and gives its id back as it was.
+// Whatever is let through, the SDK can read, too, and gives its id back unchanged.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a\u0062","method":"ping","params":{}}`, `{"jsonrpc":"2.0","method":"x"}`,
@@ -48,7 +48,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// An answer to a question that cannot be read is named, with what one looks like.
+// If an answer to a question cannot be read, the error names it and shows a valid one.
 func TestAnswersThatCannotBeRead(t *testing.T) {
 	for answers, want := range map[string]string{
 		`{"q1":{"action":"accept","content":{"decision":"no"}},"q2":{"action":"cancel"}}`: "",

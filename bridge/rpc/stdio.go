@@ -18,9 +18,9 @@ import (
 const maxMessage = 64 << 20
 
 // A Stdio is the protocol's two pipes to one client. It lets through only
-// messages that the SDK can read: the SDK ends the session at the first that it
-// cannot, where the client should be told and go on. What comes as a batch is
-// let through a message at a time, and its answers go out together.
+// messages that the SDK can read: at the first that it cannot, the SDK ends the
+// session, where the client should be told and go on. A batch is let through a message
+// at a time, and its answers go out together.
 type Stdio struct {
 	in    *bufio.Reader
 	line  []byte   // what is left of the message that is being read
@@ -34,18 +34,18 @@ type Stdio struct {
 	batches []*batch
 }
 
-// A batch is one whose answers are not complete.
+// A batch has requests without an answer.
 type batch struct {
 	waiting []string // keys of the requests without an answer
 	answers []json.RawMessage
 }
 
-// NewStdio returns the two pipes to one client. Closing it closes out alone.
+// NewStdio returns the two pipes to one client. Closing it closes only out.
 func NewStdio(in io.Reader, out io.WriteCloser) *Stdio {
 	return &Stdio{in: bufio.NewReaderSize(in, 64<<10), out: out}
 }
 
-// Read reads from the messages that can be read.
+// Read reads the messages that the SDK can read.
 func (s *Stdio) Read(p []byte) (int, error) {
 	for len(s.line) == 0 {
 		if len(s.next) > 0 {
@@ -72,8 +72,7 @@ func (s *Stdio) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readLine reads one line. Of one that is too long it keeps no more than shows
-// that.
+// readLine reads one line. Of one that is too long it keeps only enough to show that.
 func (s *Stdio) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -107,7 +106,7 @@ func (s *Stdio) take(text []byte) {
 	s.line = append(text, '\n')
 }
 
-// read reads a message that belongs where it stands.
+// read reads a message, and refuses a request that comes before initialize.
 func (s *Stdio) read(text []byte) (Message, *Error) {
 	m, err := Read(text)
 	if err != nil || s.began || !m.IsRequest() || m.Meta(mcp.MetaKeyProtocolVersion) != "" {
@@ -117,12 +116,12 @@ func (s *Stdio) read(text []byte) (Message, *Error) {
 	case "initialize", "ping", "server/discover":
 		return m, nil
 	}
-	// The SDK says so with the code 0.
+	// The SDK would say so with the code 0.
 	return m, &Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the session has not begun, initialize comes first"}
 }
 
-// takeBatch lets the messages of a batch through, where the protocol that was
-// agreed on has batches.
+// takeBatch lets the messages of a batch through, if the protocol that was agreed on
+// has batches.
 func (s *Stdio) takeBatch(elements []json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +159,8 @@ func (s *Stdio) takeBatch(elements []json.RawMessage) {
 	s.flushLocked()
 }
 
-// flushLocked writes the answers to batches that have them all, and forgets
-// these.
+// flushLocked writes the answers to batches that have them all, and forgets those
+// batches.
 func (s *Stdio) flushLocked() (err error) {
 	s.batches = slices.DeleteFunc(s.batches, func(b *batch) bool {
 		if len(b.waiting) > 0 {
@@ -183,7 +182,7 @@ func (s *Stdio) answer(err *Error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.writeLocked(err.Bytes()) // a client that is gone shows at the next read
+	s.writeLocked(err.Bytes()) // the next read notices if the client is gone
 }
 
 func (s *Stdio) writeLocked(message []byte) error {
@@ -220,5 +219,5 @@ func (s *Stdio) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// Close closes the way out.
+// Close closes the pipe to the client.
 func (s *Stdio) Close() error { return s.out.Close() }

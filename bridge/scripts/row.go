@@ -8,7 +8,8 @@ import (
 	"codemode-bridge/bridge/tsdecl"
 )
 
-// A Row is what is printed of a saved script. Docs/reference/cli.md promises its keys.
+// A Row is what is printed of a saved script. Its keys are promised in
+// docs/reference/cli.md.
 type Row struct {
 	Name        string          `json:"name,omitempty"`
 	File        string          `json:"file"`
@@ -50,8 +51,8 @@ func Find(all []Script, name string) (Script, bool) {
 	return all[i], true
 }
 
-// Place is where the problem is in its file, as it is put behind the file's name:
-// ":3:7"; empty if it is nowhere.
+// Place is where the problem is, to be put behind the file's name: ":3:7"; empty if
+// that is not known.
 func (p *Problem) Place() string {
 	at := ""
 	for _, n := range []int{p.Line, p.Column} {
@@ -62,7 +63,7 @@ func (p *Problem) Place() string {
 	return at
 }
 
-// Call is the script that runs a saved one, with its own input.
+// Call returns a script that runs a saved one and hands its own input on.
 func Call(name string) string {
 	quoted, err := json.Marshal(name)
 	if err != nil {

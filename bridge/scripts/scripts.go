@@ -22,11 +22,11 @@
 //     it. Without it the script takes no input.
 //   - output is the JSON Schema of what it returns, for its declaration only.
 //
-// Any other key is a mistake, since it would be a mistyped one that is ignored.
+// Any other key is a mistake: it may be mistyped, and would be ignored.
 //
 // A file with a mistake, or one that can't be read, is a Script with a Problem:
-// it is listed and can't be run. Names that begin with a point, and files with
-// another ending (.d.ts too), are left alone.
+// it is listed and can't be run. Names that begin with a dot, and files with
+// another ending (.d.ts too), are ignored.
 //
 // # The folder
 //
@@ -139,7 +139,7 @@ func Read(dir string, max int64) ([]Script, error) {
 	return all, nil
 }
 
-// A stamp is what tells of a file, without reading it, whether it changed.
+// A stamp tells whether a file changed, without reading it.
 type stamp struct {
 	name     string
 	size     int64
@@ -194,7 +194,7 @@ func readFile(root *os.Root, name string, max int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading it: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := root.Open(name)
 	if err != nil {
@@ -223,7 +223,7 @@ func Parse(source []byte) Script {
 	return s
 }
 
-// A key of the header with its text, of which each line keeps its place.
+// An entry is a key of the header with its text, line breaks included.
 type entry struct {
 	key  string
 	line int // of the key
@@ -293,7 +293,8 @@ func (s *Script) readHeader() *Problem {
 	return nil
 }
 
-// schema reads the entry's text as a JSON Schema, of an object if that is asked.
+// schema reads the entry's text as a JSON Schema, which must be that of an object if
+// object is set.
 func (e entry) schema(object bool) (json.RawMessage, *Problem) {
 	at := func(offset int, format string, args ...any) *Problem {
 		return &Problem{Line: e.line + strings.Count(e.text[:min(offset, len(e.text))], "\n"), Message: e.key + ": " + fmt.Sprintf(format, args...)}
@@ -320,7 +321,7 @@ func (e entry) schema(object bool) (json.RawMessage, *Problem) {
 		return nil, at(0, "%v", err)
 	}
 	if _, err := c.Compile("script:" + e.key); err != nil {
-		return nil, at(0, "it is no valid JSON Schema: %s", firstLine(err.Error()))
+		return nil, at(0, "it is not a valid JSON Schema: %s", firstLine(err.Error()))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(e.text)); err != nil {

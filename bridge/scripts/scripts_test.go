@@ -40,8 +40,8 @@ func TestHeader(t *testing.T) {
 		{"an input that is no JSON", "// description: x\n// input: {\"type\": \"object\",\n//   \"properties\": {a}}\n", "x", "", "", "line 3: input: it must be a JSON Schema"},
 		{"an input that is no object", "// description: x\n// input: {\"type\": \"string\"}\n", "x", "", "", "line 2: input: the input of a script is an object"},
 		{"an input of no type", "// description: x\n// input: {}\n", "x", "", "", "line 2: input: the input of a script is an object"},
-		{"a schema with a mistake", "// description: x\n// input: {\"type\": \"object\", \"properties\": 1}\n", "x", "", "", "line 2: input: it is no valid JSON Schema"},
-		{"a schema from elsewhere", "// description: x\n// input: {\"type\": \"object\", \"$ref\": \"https://example.com/s.json\"}\n", "x", "", "", "line 2: input: it is no valid JSON Schema"},
+		{"a schema with a mistake", "// description: x\n// input: {\"type\": \"object\", \"properties\": 1}\n", "x", "", "", "line 2: input: it is not a valid JSON Schema"},
+		{"a schema from elsewhere", "// description: x\n// input: {\"type\": \"object\", \"$ref\": \"https://example.com/s.json\"}\n", "x", "", "", "line 2: input: it is not a valid JSON Schema"},
 		{"an output that is no schema", "// description: x\n// output: 5\n", "x", "", "", "line 2: output: it must be a JSON Schema"},
 		{"something that is no text", "// description: x\n\xff", "", "", "", "it is not UTF-8 text"},
 		{"a header without end", "// description: x\n" + strings.Repeat("//   more\n", maxHeader/8), "", "", "", "the header has more than"},
@@ -185,7 +185,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	expect("no folder", "")
-	fresh := filepath.Join(filepath.Dir(dir), "fresh") // made aside, so that it comes at once with its file
+	fresh := filepath.Join(filepath.Dir(dir), "fresh") // made elsewhere, so that it comes together with its file
 	if err := os.Mkdir(fresh, 0o700); err != nil {
 		t.Fatal(err)
 	}

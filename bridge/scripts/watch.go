@@ -16,26 +16,26 @@ import (
 type WatchOptions struct {
 	// Max bounds a file, as in Read.
 	Max int64
-	// Check, if not nil, looks further into a script that has no problem so
-	// far; it is asked once for each content. It may take its time, but must
-	// heed the context.
+	// Check, if not nil, looks further into a script that has no problem so far;
+	// it is called once for each content. It may take long, but must end with the
+	// context.
 	Check func(context.Context, Script) *Problem
 	// Lost, if not nil, is called when the folder can't be read, once until it
-	// can be again. What was last told of stands.
+	// can be again. The last scripts that were told of stand.
 	Lost func(error)
 	// Quiet is how long the folder must be still before it is read; 100 ms if
 	// zero. Editors take several steps to save.
 	Quiet time.Duration
-	// Poll is how often the folder is looked at although nothing was heard of
-	// it; 2 s if zero. Network folders, and some containers, report no changes.
+	// Poll is how often the folder is looked at even if no change was reported; 2 s
+	// if zero. Network folders, and some containers, report none.
 	Poll time.Duration
 }
 
-// Watch calls changed with the folder's scripts: at once, and then whenever
-// they are others, until the context ends. With Check, a new content is told of
-// twice, if the check finds a problem: unchecked, so that nothing waits for the
-// check, and again with the Problem. It returns after the last call has
-// returned. All calls come from the caller's own goroutine, one at a time.
+// Watch calls changed with the folder's scripts: at once, and then whenever they
+// have changed, until the context ends. New content in which Check finds a problem
+// is told of twice: unchecked, so that nothing waits for the check, and again with
+// the Problem. Watch returns after the last call has returned. All calls come from
+// the caller's own goroutine, one at a time.
 //
 // A folder that comes, goes or is replaced is followed.
 func Watch(ctx context.Context, dir string, changed func([]Script), o WatchOptions) {
@@ -60,7 +60,7 @@ type watcher struct {
 	checked map[string]*Problem // by digest
 }
 
-// where is the folder or, where there is none, the one above it.
+// where returns the folder or, if there is none, the one above it.
 func (w *watcher) where() []string {
 	if _, err := os.Stat(w.dir); err != nil {
 		return []string{filepath.Dir(w.dir)}
@@ -81,13 +81,13 @@ func (w *watcher) look() ([]stamp, error) {
 	return list(root)
 }
 
-// moved reports whether the files look other than when they were last read.
+// moved reports whether the files look different from when they were last read.
 func (w *watcher) moved() bool {
 	now, err := w.look()
 	return (err != nil) != w.lost || err == nil && !slices.Equal(now, w.stamps)
 }
 
-// read reads the folder and tells of what is new.
+// read reads the folder, tells of its scripts, and checks those that are new.
 func (w *watcher) read(ctx context.Context) {
 	// Listed before it is read: what changes in between is seen as moved.
 	stamps, err := w.look()
@@ -120,7 +120,7 @@ func (w *watcher) read(ctx context.Context) {
 	w.tell(all)
 }
 
-// tell calls changed if the scripts are others than it was last told of.
+// tell calls changed if the scripts differ from those that were last told of.
 func (w *watcher) tell(all []Script) {
 	now := slices.Clone(all)
 	keep := map[string]*Problem{}
@@ -132,7 +132,7 @@ func (w *watcher) tell(all []Script) {
 			}
 		}
 	}
-	w.checked = keep // of contents that are gone nothing is kept
+	w.checked = keep // without the contents that are gone
 	if w.began && slices.EqualFunc(now, w.told, same) {
 		return
 	}

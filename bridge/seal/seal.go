@@ -22,7 +22,7 @@ import (
 // A State is what a stateless client carries from a question to its answer. It
 // names a run and nothing else of value.
 type State struct {
-	ID        string            `json:"i"` // tells it from others, however its text is written
+	ID        string            `json:"i"` // distinguishes it from others, however its text is encoded
 	Run       string            `json:"r"`
 	Principal string            `json:"p"`           // who may come back with it
 	Call      string            `json:"c"`           // digest of the tool's name and arguments
@@ -34,8 +34,8 @@ type State struct {
 	Expires   time.Time         `json:"e"`
 }
 
-// ErrInvalid is all that a client hears of a state that was sealed with another key,
-// altered, is another's or too old.
+// ErrInvalid is all that a client is told about a state that was sealed with another
+// key or altered, belongs to somebody else, or has expired.
 var ErrInvalid = errors.New("the request state is not valid here; run the script again")
 
 // A Seal makes and reads states. Its methods may be called by any number of
@@ -48,8 +48,8 @@ type Seal struct {
 	row  []string        // their IDs, the oldest use first
 }
 
-// A Use is what came of a state when a client first came back with it: whoever
-// comes with it again brings nothing, and goes on from there.
+// A Use is what came of a state when a client first came back with it. Coming back
+// with it again delivers nothing more, and goes on from there.
 type Use struct {
 	once   sync.Once
 	Left   []string          // IDs of requests that are left to approvers
@@ -59,12 +59,12 @@ type Use struct {
 // First calls f if this is the first use; others wait until it has returned.
 func (u *Use) First(f func()) { u.once.Do(f) }
 
-// maxUses bounds the uses that are kept. Nobody but who was given a state can
-// come with it, so who has the oldest forgotten deceives themselves.
+// maxUses bounds the uses that are kept. Only the client that was given a state can
+// come back with it, so one that has the oldest use forgotten deceives only itself.
 const maxUses = 10_000
 
-// Use returns the one use of a state. States of older releases have no ID, and a
-// use each time.
+// Use returns the one use of a state. States of older releases have no ID, and get a
+// new use each time.
 func (s *Seal) Use(st State) *Use {
 	if st.ID == "" {
 		return &Use{Missed: map[string]string{}}
@@ -112,7 +112,8 @@ func (s *Seal) Close(st State) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, nil)), nil
 }
 
-// Open reads a sealed state, for a principal and a call, at a time.
+// Open reads a state that was sealed for a principal and a call and has not expired
+// by now.
 func (s *Seal) Open(text, principal, call string, now time.Time) (State, error) {
 	var st State
 	sealed, err := base64.RawURLEncoding.DecodeString(text)

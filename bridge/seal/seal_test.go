@@ -7,7 +7,7 @@ import (
 )
 
 // A state is read by whoever has the key, for the principal and the call that it
-// was sealed for, until it expires; and two of the same are sealed apart.
+// was sealed for, until it expires; and a state sealed twice gives two texts.
 func TestAStateIsReadWhereItBelongs(t *testing.T) {
 	key, now := make([]byte, 32), time.Unix(1000, 0)
 	one, err := New(key)
@@ -53,7 +53,7 @@ func TestAStateIsReadWhereItBelongs(t *testing.T) {
 	}
 }
 
-// States that an older release sealed have no ID: what came of one is nothing to
+// States that an older release sealed have no ID: what came of one does not affect
 // the others.
 func TestStatesOfAnOlderRelease(t *testing.T) {
 	s, err := New(nil)

@@ -10,7 +10,7 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// Flags describe a server at the command line, beside its name and its command or
+// Flags describe a server on the command line, besides its name and its command or
 // address.
 type Flags struct {
 	Transport, Cwd    string
@@ -19,8 +19,8 @@ type Flags struct {
 	Disabled, Replace bool
 }
 
-// FromFlags is the server that a command line describes: a name, and an address or a
-// command. Dash is how many arguments stand before the "--", or -1.
+// FromFlags returns the server that a command line describes: a name, and an address
+// or a command. Dash is how many arguments stand before the "--", or -1.
 func FromFlags(o Flags, args []string, dash int) (*Server, error) {
 	s := &Server{As: args[0], Server: clients.Server{Name: args[0], Cwd: o.Cwd, PassEnv: o.PassEnv, Disabled: o.Disabled}}
 	rest := args[1:]
@@ -30,7 +30,7 @@ func FromFlags(o Flags, args []string, dash int) (*Server, error) {
 	case dash == 0:
 		return nil, errors.New(`the name comes before the "--"`)
 	case dash > 1:
-		return nil, errors.New(`between the name and the "--" stand flags alone`)
+		return nil, errors.New(`only flags may stand between the name and the "--"`)
 	case address && o.Transport != "stdio" && dash < 0:
 		if len(rest) > 1 {
 			return nil, fmt.Errorf("an address has no arguments, but %q follows it", rest[1])
@@ -76,9 +76,9 @@ func pairs(flag string, all []string, separators string) (map[string]string, err
 	return m, nil
 }
 
-// FromJSON is a server, given as a piece of JSON, as the configuration has it: in our
-// own form or as clients write it. What is good as it stands stays so, comments
-// included. The notes say what was not taken over.
+// FromJSON turns a server that is given as JSON, in our own form or as clients write
+// it, into the form of the configuration. A text that is right already is returned as
+// it is, comments included. The notes say what was not taken over.
 func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, notes []string, err error) {
 	for _, key := range []string{"/mcpServers", "/servers", "/context_servers", "/mcp"} {
 		section, err := config.Section(text, key)
@@ -114,7 +114,7 @@ func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, 
 	return translated(server)
 }
 
-// translated is a client's server as the configuration has it.
+// translated returns a client's server in the form of the configuration.
 func translated(s clients.Server) (config.JSONC, []string, error) {
 	if s.Problem != "" {
 		return nil, nil, fmt.Errorf("the server cannot be added: %s", s.Problem)
@@ -124,7 +124,7 @@ func translated(s clients.Server) (config.JSONC, []string, error) {
 	return (&Server{Server: s}).Text(), notes, nil
 }
 
-// ErrThere is a server or profile that the configuration has already.
+// ErrThere means that the configuration has a server or profile of that name already.
 var ErrThere = errors.New("the configuration has it already")
 
 // AddServer adds a server to the text of a configuration, or replaces it. There is
@@ -143,7 +143,7 @@ func AddServer(old []byte, cfg *config.Config, name string, text config.JSONC, r
 	return next, there, err
 }
 
-// Switch enables or disables the server that stands at a place of a configuration.
+// Switch enables or disables the server at a JSON pointer of a configuration.
 func Switch(text []byte, at string, off bool) ([]byte, error) {
 	said, err := config.Section(text, at+"/disabled")
 	switch {

@@ -22,7 +22,7 @@ func TestFromFlags(t *testing.T) {
 		{Flags{Transport: "sse"}, "web https://web.example/mcp", `"type": "sse"`},
 		{Flags{Disabled: true}, "files | npx", `"disabled": true`},
 		{Flags{}, "| npx files", `the name comes before the "--"`},
-		{Flags{}, "files more | npx", "stand flags alone"},
+		{Flags{}, "files more | npx", "only flags may stand"},
 		{Flags{}, "web https://web.example/mcp more", "an address has no arguments"},
 		{Flags{Transport: "http"}, "files | npx", "goes with an address"},
 		{Flags{Env: []string{"s3cret"}}, "files | npx", "--env takes NAME=VALUE"},

@@ -77,9 +77,9 @@ func NewFirst(system clients.System) *Import {
 	return i
 }
 
-// First is the text of a new configuration with the servers of an Import. Check
-// says whether a text is a good configuration: a server that it could not be used
-// with gets a Problem and is left out.
+// First writes a new configuration with the servers of an Import. Check says what is
+// wrong with the text of a configuration: a server that would be a mistake there gets
+// a Problem and is left out.
 func First(i *Import, check func(text []byte) error) ([]byte, error) {
 	id := "config-" + strings.ToLower(rand.Text()[:8])
 	for {

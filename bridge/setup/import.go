@@ -17,9 +17,9 @@ import (
 
 // An Import gives servers of clients names of their own in a configuration.
 type Import struct {
-	// Servers are those that were found, in this order.
+	// Servers are those that were found, in the order of their places.
 	Servers []*Server
-	// LeftOut are the places that have to be named.
+	// LeftOut are places whose servers are imported only if a person names them.
 	LeftOut []LeftOut
 
 	system clients.System
@@ -41,8 +41,8 @@ func NewImport(system clients.System) *Import {
 	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}}
 }
 
-// Configured tells of the servers that a configuration has. Text is the
-// configuration's own.
+// Configured notes the servers that a configuration has already: their names are
+// taken, and one that is added and is the same is Known. Text is the configuration's.
 func (i *Import) Configured(text []byte, cfg *config.Config) error {
 	for _, name := range cfg.ServerNames() {
 		section, err := config.Section(text, ServersKey(cfg)+"/"+name)
@@ -58,8 +58,8 @@ func (i *Import) take(name, text string) {
 	i.taken[strings.ToLower(name)], i.names[strings.ToLower(name)] = text, name
 }
 
-// comparable is a server as the configuration has it, without what does not
-// make another server of it.
+// comparable is a server in the form of the configuration, without the keys that do
+// not make it another server.
 func comparable(text config.JSONC) string {
 	plain, err := text.MarshalJSON()
 	var m map[string]any
@@ -190,8 +190,8 @@ func (i *Import) leave(place clients.Place) {
 	i.LeftOut = append(i.LeftOut, l)
 }
 
-// Add finds a server its place: it is folded into one that is the same, or
-// gets a name that no other has. One with a Problem gets none.
+// Add adds a server: it is merged into one that is the same, or gets a name that no
+// other has. One with a Problem gets no name.
 func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 	one := &Server{Server: s, From: []string{place.String()}}
 	for _, v := range s.Variables {
@@ -220,7 +220,7 @@ func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 	}
 	client := place.Client.Name
 	if place.Scope == "" {
-		client = "" // the file is anybody's
+		client = "" // the file is no particular client's
 	}
 	one.As = i.free(s.Name, client)
 	i.take(one.As, text)
@@ -228,7 +228,7 @@ func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 	return one
 }
 
-// free is a legal name like the one wished for that no server has.
+// free returns a legal name like wish that no server has.
 func (i *Import) free(wish, client string) string {
 	base := config.ServerName(wish)
 	name := base

@@ -11,8 +11,8 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// An Installation is one change of a client's file, on its way: the bridge goes
-// in and, if it takes over, servers of the client go out, into the bridge's own
+// An Installation is a change of a client's file that is being prepared: the bridge
+// goes in and, in a take-over, servers of the client move out, into the bridge's own
 // configuration.
 type Installation struct {
 	Place clients.Place
@@ -26,12 +26,13 @@ type Installation struct {
 	file    *clients.File
 	servers []clients.Server // that the file has
 	staying map[string]string
-	text    []byte // of the file after it
+	text    []byte // of the file after the change
 	record  *clients.Record
 	earlier *clients.Record
 }
 
-// Install reads what an installation into a client's file begins with.
+// Install begins an installation into a client's file: it reads the file, and the
+// record of an earlier installation.
 func Install(place clients.Place, records clients.Records) (*Installation, error) {
 	in := &Installation{Place: place, records: records, staying: map[string]string{}}
 	var err error
@@ -47,8 +48,8 @@ func Install(place clients.Place, records clients.Records) (*Installation, error
 	return in, nil
 }
 
-// TakeOver finds which servers of the client move into a configuration whose text
-// is given, and writes it with them. Parse reads such a text.
+// TakeOver finds which servers of the client can move into the bridge's
+// configuration, and adds them to its text. Parse reads such a text.
 func (in *Installation) TakeOver(system clients.System, text []byte, parse func(text []byte) (*config.Config, error)) error {
 	cfg, err := parse(text)
 	if err != nil {
@@ -91,8 +92,8 @@ func (in *Installation) TakeOver(system clients.System, text []byte, parse func(
 	return nil
 }
 
-// Prepare makes the change of the client's file, so that it starts the bridge by
-// command. Nothing is true if the file needs no change.
+// Prepare works out the client's file, so that it starts the bridge by command.
+// Nothing is true if the file needs no change.
 func (in *Installation) Prepare(command []string) (nothing bool, err error) {
 	_, same, err := in.Place.Installed(in.file.Text, EntryName, command)
 	if err != nil || same && len(in.Moving) == 0 {
@@ -121,10 +122,10 @@ func (in *Installation) Diffs(configName, fileName string) (configuration, file 
 // moves reports whether the bridge's configuration changes.
 func (in *Installation) moves() bool { return string(in.After) != string(in.Before) }
 
-// Write makes the change: first what undoes it, then, by rewrite, the bridge's
-// configuration from Before to After, then the client's file. What fails leaves the
-// client's file as it was. Backup names the copy that was made of it; it may be
-// empty.
+// Write makes the change: it saves the record that undoes it, has rewrite change the
+// bridge's configuration from Before to After, and writes the client's file, which
+// stays as it was if any of that fails. Backup names the copy that was made of it; it
+// may be empty.
 func (in *Installation) Write(rewrite func() error) (backup string, err error) {
 	if in.file.Existed && in.record.Backup == "" {
 		if backup, err = in.file.Backup(); err != nil {
@@ -151,7 +152,7 @@ func (in *Installation) Write(rewrite func() error) (backup string, err error) {
 	return "", errors.Join(err, restored, removeIf(backup))
 }
 
-// removeIf removes a file that has a name.
+// removeIf removes the file at path, unless path is empty.
 func removeIf(path string) error {
 	if path == "" {
 		return nil
@@ -159,8 +160,8 @@ func removeIf(path string) error {
 	return os.Remove(path)
 }
 
-// Staying says which servers the client still has for itself: those that could not
-// move, with the reason, a line each, and those that were not asked to.
+// Staying says which servers the client keeps for itself: a line for each that could
+// not move, with the reason, and the names of those that were not to move.
 func (in *Installation) Staying() (why, own []string) {
 	moved := map[string]bool{EntryName: true}
 	for _, s := range in.Moving {
@@ -191,24 +192,24 @@ func (in *Installation) Row(written bool, backup string) map[string]any {
 // A Removal undoes an installation.
 type Removal struct {
 	Place clients.Place
-	// Back are the client's own servers that it has again.
+	// Back are the client's own servers that it gets back.
 	Back []string
-	// Whole is set if the file becomes what it was before the installation, and
-	// Backup the copy from before it, if there is one.
+	// Whole is set if the file becomes what it was before the installation. Backup
+	// is the copy from before it, if there is one.
 	Whole  bool
 	Backup string
 
 	records clients.Records
 	file    *clients.File
-	text    []byte // of the file after it; nil if that goes
+	text    []byte // of the file after the change; nil if it is to be removed
 }
 
-// ErrNotInstalled is wrapped by the error of removing a bridge that a client does
-// not have.
+// ErrNotInstalled is the error of removing the bridge from a client that does not
+// have it.
 var ErrNotInstalled = errors.New("has no " + EntryName)
 
-// Uninstall reads what undoes the installation into a client's file. Other edits
-// since then stay.
+// Uninstall prepares to undo the installation into a client's file. Other edits since
+// then stay.
 func Uninstall(place clients.Place, records clients.Records) (*Removal, error) {
 	record, err := records.Load(place)
 	if err != nil {

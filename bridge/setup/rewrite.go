@@ -11,15 +11,15 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// ErrChanged is what Rewrite meets when somebody else changes the file meanwhile.
+// ErrChanged is the error of Rewrite if somebody else changes the file meanwhile.
 var ErrChanged = errors.New("the configuration was changed meanwhile")
 
-// Rewrite changes the configuration file at path in one step. What edit makes of its
-// text must be a good configuration, as parse reads it, and before, which is given
-// that, must agree; else nothing is written. A link stays one.
+// Rewrite changes the configuration file at path in one step. It writes nothing
+// unless parse finds the edited text free of mistakes, and before, which is given the
+// configuration, returns no error. If path is a link, what it leads to is changed.
 func Rewrite(path string, edit func(text []byte) ([]byte, error), parse func(text []byte) (*config.Config, error), before func(*config.Config) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // what it points to is changed, and stays what it points to
+		path = real // so that the link stays a link
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -20,22 +20,22 @@ import (
 type Server struct {
 	clients.Server
 	From []string // the places that have it, for people
-	As   string   // its name with us
+	As   string   // its name in our configuration
 	// Known is set if the configuration has the same server already.
 	Known bool
 	// Unset are the variables that it needs and that are not set.
 	Unset []clients.Variable
-	// Pinned is how many tools of it were accepted as they are, and Unpinned
-	// why none were.
+	// Pinned is how many of its tools were accepted as they are, and Unpinned why
+	// none were.
 	Pinned   int
 	Unpinned string
 }
 
-// Off reports whether the server is disabled in our configuration: it was, or
-// a variable is missing without which the whole file could not be used.
+// Off reports whether the server is disabled in our configuration: the client has it
+// disabled, or a variable is not set, which would make the whole file unusable.
 func (s *Server) Off() bool { return s.Disabled || len(s.Unset) > 0 }
 
-// Text is the server as the configuration has it, comments at its top.
+// Text is the server in the form of the configuration, with comments at its top.
 func (s *Server) Text() config.JSONC {
 	var out strings.Builder
 	out.WriteString("{\n")
@@ -95,7 +95,7 @@ func (s *Server) Text() config.JSONC {
 	return config.JSONC(out.String())
 }
 
-// comments say where a server came from and what is to be done with it.
+// comments say where a server came from and what is left to do.
 func (s *Server) comments() []string {
 	var lines []string
 	if len(s.From) > 0 {
@@ -150,8 +150,8 @@ func (s *Server) VariableNames() string {
 // reference is a variable that a text uses.
 var reference = regexp.MustCompile(`\$\{([^}:]+)`)
 
-// Uses are the variables of this machine that the server's texts name: their
-// values go to it.
+// Uses are the variables of this machine that the server's texts name: it is given
+// their values.
 func (s *Server) Uses() []string {
 	texts := slices.Concat([]string{s.Command, s.URL, s.Cwd}, s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
 	var names []string
@@ -224,8 +224,8 @@ func Rows(all []*Server) []Row {
 	return rows
 }
 
-// flatJSON is a text, a list of texts, or an object of either, as people write
-// JSON on one line.
+// flatJSON writes a text, a list of texts, or an object of either on one line, as
+// people write JSON.
 func flatJSON(value any) string {
 	switch v := value.(type) {
 	case []string:

@@ -36,8 +36,7 @@ func ServersKey(cfg *config.Config) string {
 	return "/servers"
 }
 
-// firstProblem is what is wrong with a configuration, in the words of the first
-// mistake and without its place.
+// firstProblem describes the first mistake of a configuration, without its place.
 func firstProblem(err error) string {
 	var problem *config.FieldError
 	if errors.As(err, &problem) {

@@ -17,7 +17,7 @@ import (
 // hidden stands for a secret.
 const hidden = "[hidden]"
 
-// masked is a text without secrets.
+// masked returns text without the secrets.
 func masked(text string, secrets []string) string {
 	secrets = slices.Clone(secrets)
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -34,7 +34,7 @@ func masked(text string, secrets []string) string {
 	return text
 }
 
-// Secrets are the texts of configurations of ours that are not to be shown.
+// Secrets returns what must not be shown of the texts of our own configurations.
 func Secrets(texts ...[]byte) []string {
 	var all []string
 	for _, text := range texts {
@@ -79,17 +79,13 @@ func Diff(name string, before, after []byte, secrets []string) []string {
 		if line = strings.TrimSuffix(line, "\n"); i == 0 || line == "" {
 			continue // the first line only names the files
 		}
-		text := canon.EscapeLines(canon.Redact(line[1:]))
-		if runes := []rune(text); len(runes) > widest {
-			text = string(runes[:widest-1]) + "…"
-		}
-		all = append(all, line[:1]+text)
+		all = append(all, line[:1]+canon.Fit(canon.EscapeLines(canon.Redact(line[1:])), widest))
 	}
 	return all
 }
 
-// Added is how a text changes by an insertion, line by line, with three lines around.
-// Unlike Diff it shows the lines whole, and secrets with them.
+// Added is how a text changes by an insertion, line by line, with three lines around
+// it. Unlike Diff it shows whole lines, secrets included.
 func Added(name string, before, after []byte) []string {
 	const around = 3
 	old, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")

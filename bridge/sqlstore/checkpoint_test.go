@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/ledger"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A full disk or a power cut may leave part of a line. The next checkpoint
@@ -37,8 +39,11 @@ func TestTornCheckpoint(t *testing.T) {
 		put(t, db, 1)
 		closeStore(t, db)
 		last, err := lastCheckpoint(&o)
-		if err != nil || last == nil || last.Seq != db.lastSeen.seq || last.Hash != db.lastSeen.hash {
-			t.Errorf("after %q the last checkpoint is %+v, %v, and not of row %d", torn, last, err, db.lastSeen.seq)
+		if err != nil || last == nil {
+			t.Fatalf("after %q the last checkpoint is %+v, %v", torn, last, err)
+		}
+		if diff := cmp.Diff(*db.lastSeen, lastSeen{last.Store, last.Seq, last.Hash}, cmp.AllowUnexported(lastSeen{})); diff != "" {
+			t.Errorf("after %q the last checkpoint is not of the last row (-want +got):\n%s", torn, diff)
 		}
 		if report, err := open(t, o).Verify(t.Context(), nil); err != nil || !report.Whole {
 			t.Errorf("after %q: %+v, %v", torn, report, err)

@@ -129,11 +129,20 @@ func (s thawed) journals(t *testing.T) {
 		if err != nil {
 			t.Fatalf("reading the journal of run %s: %v", k.Run, err)
 		}
-		if kept != k || k.Began.IsZero() || !k.Until.After(k.Began) || (k.Owner != "") != (k.State == ledger.Live) {
-			t.Errorf("run %s is %+v in the list, and read %+v", k.Run, k, kept)
+		if diff := cmp.Diff(k, kept); diff != "" {
+			t.Errorf("run %s in the list, and read (-list +read):\n%s", k.Run, diff)
 		}
-		if len(entries) < 2 || entries[0].Kind != ledger.Began || len(entries[0].Common) == 0 || !json.Valid(entries[0].Body) {
-			t.Errorf("the journal of run %s has %d entries: %+v", k.Run, len(entries), entries)
+		if k.Began.IsZero() || !k.Until.After(k.Began) {
+			t.Errorf("run %s began at %s and expires at %s", k.Run, k.Began, k.Until)
+		}
+		if (k.Owner != "") != (k.State == ledger.Live) {
+			t.Errorf("run %s is %s and its owner is %q", k.Run, k.State, k.Owner)
+		}
+		if len(entries) < 2 || entries[0].Kind != ledger.Began {
+			t.Fatalf("the journal of run %s has %d entries: %+v", k.Run, len(entries), entries)
+		}
+		if first := entries[0]; len(first.Common) == 0 || !json.Valid(first.Body) {
+			t.Errorf("the journal of run %s begins with %+v", k.Run, first)
 		}
 		bytes := int64(0)
 		for _, e := range entries {
@@ -212,7 +221,10 @@ func (s thawed) requests(t *testing.T) {
 		} else if v != nil {
 			got = "no " + v.By
 		}
-		if !ok || e.Run != s.Runs[name] || got != want || e.Open(e.Asked) != (want == "") {
+		if !ok || e.Run != s.Runs[name] {
+			t.Errorf("%s: the request is %+v, want one of run %s", name, e, s.Runs[name])
+		}
+		if got != want || e.Open(e.Asked) != (want == "") {
 			t.Errorf("%s: the verdict is %q, want %q: %+v", name, got, want, e)
 		}
 	}

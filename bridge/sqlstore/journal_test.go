@@ -17,6 +17,8 @@ import (
 
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/storetest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestJournals(t *testing.T) {
@@ -232,8 +234,11 @@ func TestLeasesAreAdded(t *testing.T) {
 	requested := func(db *DB, run string, lease int64, handover, cancel string) {
 		t.Helper()
 		k, _, err := db.Read(t.Context(), run)
-		if err != nil || k.Lease != lease || k.HandoverRequestedBy != handover || k.CancelRequestedBy != cancel {
-			t.Errorf("run %s is %+v, %v; want lease %d, requests of %q and %q", run, k, err, lease, handover, cancel)
+		must(t, err)
+		want := ledger.JournaledRun{Lease: lease, HandoverRequestedBy: handover, CancelRequestedBy: cancel}
+		got := ledger.JournaledRun{Lease: k.Lease, HandoverRequestedBy: k.HandoverRequestedBy, CancelRequestedBy: k.CancelRequestedBy}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("run %s (-want +got):\n%s", run, diff)
 		}
 	}
 	reader := o

@@ -89,3 +89,16 @@ func derive(key []byte, purpose string) []byte {
 	m.Write([]byte("codemode-bridge key 1\n" + purpose))
 	return m.Sum(nil)
 }
+
+// Key returns a secret of this store for another purpose, the same in every
+// process and each time the store is opened.
+func (db *DB) Key(purpose string) ([]byte, error) {
+	f, err := db.reading()
+	if err != nil {
+		return nil, err
+	}
+	if f.key == nil {
+		return nil, damaged("its key cannot be read")
+	}
+	return derive(f.key, purpose), nil
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -135,54 +134,4 @@ func (f *file) page(ctx context.Context, q ledger.Query, size int) (page []ledge
 		page = append(page, row)
 	}
 	return page, len(page) == size, rows.Err()
-}
-
-// older returns what Prune is to remove.
-func (f *file) older(ctx context.Context, before time.Time) (gone ledger.Removal, err error) {
-	if err := f.refresh(ctx); err != nil {
-		return gone, err
-	}
-	for _, table := range []string{"rows NOT INDEXED", "fresh"} {
-		var keep int64
-		err := f.conn.QueryRowContext(ctx, "SELECT seq FROM "+table+" WHERE time >= ? ORDER BY seq LIMIT 1", sortable(before)).Scan(&keep)
-		if err == nil {
-			gone.Last = keep - 1
-			break
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return gone, err
-		}
-		gone.Last = f.seq
-	}
-	var hash []byte
-	err = f.conn.QueryRowContext(ctx, "SELECT hash FROM log WHERE seq = ?", gone.Last).Scan(&hash)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Removal{}, nil // nothing is that old
-	}
-	if err != nil {
-		return gone, err
-	}
-	copy(gone.Hash[:], hash)
-	gone.Rows, err = f.number(ctx, "SELECT count(*) FROM log WHERE seq <= ?", gone.Last)
-	return gone, err
-}
-
-// remove deletes some of the oldest rows up to last and returns how many.
-func (f *file) remove(ctx context.Context, last int64) (n int64, err error) {
-	err = f.inTransaction(ctx, func() error {
-		if err := f.refresh(ctx); err != nil {
-			return err
-		}
-		for _, table := range []string{"rows", "recent"} {
-			done, err := f.conn.ExecContext(ctx, "DELETE FROM "+table+" WHERE seq IN (SELECT seq FROM "+table+" WHERE seq <= ? ORDER BY seq LIMIT 1000)", last)
-			if err != nil {
-				return err
-			}
-			if n, err = done.RowsAffected(); n > 0 || err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return n, err
 }

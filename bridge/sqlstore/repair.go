@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -137,9 +136,4 @@ func unused(path, suffix string) string {
 		}
 		try = fmt.Sprintf("%s-%d", suffix, n)
 	}
-}
-
-// reason returns what err says beyond that the log is damaged.
-func reason(err error) string {
-	return strings.TrimPrefix(err.Error(), ledger.ErrDamaged.Error()+": ")
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"os"
 	"runtime"
 	"sync"
@@ -15,34 +13,6 @@ import (
 
 	"codemode-bridge/bridge/ledger"
 )
-
-// Options say where a store is and how it is kept.
-type Options struct {
-	Path           string           // of the file; its folder is made, for its owner only, if there is none
-	Key            string           // the file of its key; Path + ".key" when empty
-	CheckpointFile string           // a second place, to which checkpoints are appended; none if empty
-	AllDurable     bool             // treat every record as Durable
-	ReadOnly       bool             // write nothing and make nothing; Record and Prune fail
-	Clock          func() time.Time // of records without a time and of checkpoints; nil is time.Now
-	Logger         *slog.Logger     // gets damage and checkpoints that cannot be written; nil means no log
-
-	networkFS func(dir string) string // tests say what a folder is on
-}
-
-func (o *Options) setDefaults() {
-	if o.Key == "" {
-		o.Key = o.Path + ".key"
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	if o.networkFS == nil {
-		o.networkFS = networkFS
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
 
 const (
 	queueSize  = 128     // records that wait before Record blocks
@@ -54,7 +24,6 @@ const (
 	maxRecent    = 50_000                 // rows in recent at which they move even under load
 
 	recheckEvery = 2 * time.Second // between looks whether a damaged store was mended
-	checkAgain   = time.Minute     // after a background check that could not be made
 
 	sweepEvery = 10 * time.Minute // between looks for shared bytes that no journal names
 )
@@ -99,18 +68,6 @@ func (w fault) stands(path string) bool {
 	return err == nil && w.in != nil && os.SameFile(now, w.in)
 }
 
-// An item is a record, journal entries, or both, waiting to be written together.
-type item struct {
-	body      []byte // of the record; nil for none
-	journal   []ledger.JournalEntry
-	at        time.Time // of entries: now
-	durable   bool
-	refused   error // the item itself is at fault: nothing of it was written
-	taken     bool  // by the writing goroutine, under DB.mu
-	abandoned bool  // by its caller, under DB.mu
-	done      chan error
-}
-
 // A job is work for the writing goroutine.
 type job struct {
 	do   func(context.Context, *file) error
@@ -146,52 +103,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// checkBehind checks the rows of f that were not checked when it was opened, in
-// a goroutine that ends with f.
-func (db *DB) checkBehind(ctx context.Context, f *file) {
-	db.stopCheck()
-	if db.o.ReadOnly || f.seq <= checkedTail && f.info.Size() <= smallFile {
-		return
-	}
-	ctx, db.stopCheck = context.WithCancel(ctx)
-	db.behind.Go(func() { db.checkUntilDone(ctx, f) })
-}
-
-// checkUntilDone verifies the whole file, trying again until that is possible.
-func (db *DB) checkUntilDone(ctx context.Context, f *file) {
-	for {
-		err := db.checkAll(ctx, f)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		db.o.Logger.Error("the old rows of the audit log could not be checked", "error", err, "again in", checkAgain)
-		select {
-		case <-time.After(checkAgain):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// checkAll verifies the whole file. The error says why that was not possible;
-// damage that it finds is remembered.
-func (db *DB) checkAll(ctx context.Context, f *file) error {
-	report, err := f.verify(ctx, &db.o, nil)
-	if err == nil && !report.Whole {
-		err = damaged("%s", report.Message)
-	}
-	if !errors.Is(err, ledger.ErrDamaged) {
-		return err
-	}
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if os.SameFile(db.file.info, f.info) { // otherwise it is about a file that was set aside
-		db.o.Logger.Error("calls are refused", "error", err)
-		db.hiddenFault = fault{err, time.Now(), f.info}
-	}
-	return nil
-}
-
 // remember stores the last row of f as what this process knows of the store.
 func (db *DB) remember(f *file) {
 	db.lastSeen, db.key = &lastSeen{f.id, f.seq, f.hash}, f.key
@@ -211,6 +122,21 @@ func (db *DB) Record(ctx context.Context, r ledger.Record) error {
 	}
 	it := &item{body: body, durable: r.Durable || db.o.AllDurable, done: make(chan error, 1)}
 	if err := it.take(r.Journal, db.o.Clock); err != nil {
+		return err
+	}
+	return db.keep(ctx, it)
+}
+
+// Append stores entries. See ledger.Journal.
+func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
+	if err := ctx.Err(); err != nil || len(entries) == 0 {
+		return err
+	}
+	if db.o.ReadOnly {
+		return errReadOnly
+	}
+	it := &item{durable: db.o.AllDurable, done: make(chan error, 1)}
+	if err := it.take(entries, db.o.Clock); err != nil {
 		return err
 	}
 	return db.keep(ctx, it)
@@ -246,11 +172,6 @@ func (db *DB) keep(ctx context.Context, it *item) error {
 	}
 }
 
-var (
-	errClosed   = unavailable("it is closed")
-	errReadOnly = unavailable("it was opened for reading only")
-)
-
 // Changed returns a channel that is closed after the next change.
 func (db *DB) Changed() <-chan struct{} {
 	db.mu.Lock()
@@ -285,19 +206,6 @@ func (db *DB) wrong() error {
 		return db.hiddenFault.err
 	}
 	return db.fault.err
-}
-
-// Key returns a secret of this store for another purpose, the same in every
-// process and each time the store is opened.
-func (db *DB) Key(purpose string) ([]byte, error) {
-	f, err := db.reading()
-	if err != nil {
-		return nil, err
-	}
-	if f.key == nil {
-		return nil, damaged("its key cannot be read")
-	}
-	return derive(f.key, purpose), nil
 }
 
 // Close writes what is queued, leaves a checkpoint in the second place, and waits
@@ -465,6 +373,12 @@ func (db *DB) compact(ctx context.Context, n int) {
 	db.compacting = db.compacting && err == nil
 }
 
+// sweep calls [file.sweep] in the writing goroutine.
+func (db *DB) sweep(ctx context.Context) {
+	db.swept = time.Now()
+	_ = db.do(ctx, func(ctx context.Context, f *file) error { return f.sweep(ctx) }) // Err says it
+}
+
 // do runs work on a file that can be written. After an error nothing is trusted
 // until the file has been reopened.
 func (db *DB) do(ctx context.Context, work func(context.Context, *file) error) error {
@@ -612,35 +526,4 @@ func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) er
 	case <-db.stop:
 		return errClosed
 	}
-}
-
-// Prune removes old rows. A kill or ctx may interrupt it without harm: the next
-// Prune removes the rest.
-func (db *DB) Prune(ctx context.Context, before time.Time) (int64, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	var gone ledger.Removal
-	if err := db.ask(ctx, func(ctx context.Context, f *file) (err error) {
-		gone, err = f.older(ctx, before)
-		return err
-	}); err != nil || gone.Rows == 0 {
-		return 0, err
-	}
-	if err := db.Record(ctx, gone.Record()); err != nil {
-		return 0, fmt.Errorf("recording that rows are pruned: %w", err)
-	}
-	removed := int64(0)
-	for removed < gone.Rows {
-		var n int64
-		err := db.ask(ctx, func(ctx context.Context, f *file) (err error) {
-			n, err = f.remove(ctx, gone.Last)
-			return err
-		})
-		if removed += n; err != nil || n == 0 {
-			return removed, err
-		}
-	}
-	db.notify()
-	return removed, nil
 }

@@ -1,12 +1,12 @@
-// Package sso finds out who somebody is by an OpenID Connect provider: the
-// authorization code flow with PKCE, a state and a nonce.
+// Package sso identifies people through an OpenID Connect provider, with the
+// authorization code flow, PKCE, a state and a nonce.
 //
 //	browser ── Begin: the provider's address ──▶ provider: they sign in there
 //	   ◀── back, with a code ──
 //	   ── Finish: code for ID token, checked ──▶ the value of one claim
 //
-// Nothing here knows what somebody may do, or keeps anything between the two
-// steps: what Finish needs is given to whoever began.
+// Nothing here knows what somebody may do, and nothing is kept between the two
+// steps: Begin returns what Finish needs.
 package sso
 
 import (
@@ -31,8 +31,8 @@ import (
 var (
 	// ErrUnreachable: the provider does not answer, or not as a provider does.
 	ErrUnreachable = errors.New("the sign-in provider cannot be reached")
-	// ErrNobody: the provider says nothing of who it is by which they could be
-	// known.
+	// ErrNobody: the ID token lacks the claim that says who somebody is, or the
+	// claim does not count.
 	ErrNobody = errors.New("the sign-in provider does not say who you are")
 )
 
@@ -50,32 +50,32 @@ type Options struct {
 	Transport http.RoundTripper // nil means http.DefaultTransport
 }
 
-// answerTime bounds one request of the provider, maxAnswer its answer. One
-// that does not answer is left in peace for quiet.
+// answerTime bounds a request to the provider, maxAnswer its answer. After a failed
+// discovery the provider is not asked again for the time quiet.
 const (
 	answerTime = 10 * time.Second
 	maxAnswer  = 1 << 20
 	quiet      = 3 * time.Second
 )
 
-// algorithms are the signatures that count. "none" is none of them, nor is one
-// made with a secret that both sides have.
+// algorithms are the accepted signatures: neither "none" nor one made with a shared
+// secret.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
-// A Provider signs people in. Any number of goroutines may call it. It is
-// asked about itself when it is first needed, and again as long as that fails.
+// A Provider signs people in. Any number of goroutines may call it. Discovery takes
+// place when the provider is first needed, and is repeated until it succeeds.
 type Provider struct {
 	o   Options
-	ctx context.Context // has the client that the provider is asked with
+	ctx context.Context // carries the HTTP client for requests to the provider
 
 	mu     sync.Mutex
 	known  *oidc.Provider
-	iss    bool      // it always says in its answer who it is
-	failed error     // when it was asked last
-	again  time.Time // when it is asked again, then
+	iss    bool      // its answers always name the issuer
+	failed error     // why the last discovery failed
+	again  time.Time // no new discovery before that time
 }
 
-// New makes a provider. It asks nobody anything yet.
+// New makes a provider without contacting it.
 func New(o Options) *Provider {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -84,14 +84,14 @@ func New(o Options) *Provider {
 		o.Transport = http.DefaultTransport
 	}
 	client := &http.Client{Timeout: answerTime, Transport: bounded{o.Transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // what is sent to it holds the secret
+		return http.ErrUseLastResponse // requests hold the client secret
 	}}
-	// It carries the client alone: the library keeps it, to fetch keys when it needs them.
+	// It carries only the client: the library keeps it, for fetching keys later.
 	return &Provider{o: o, ctx: oidc.ClientContext(context.Background(), client)}
 }
 
-// Begin starts a sign-in. Address is where the browser goes, keep is for
-// Finish and for nobody else. The state comes back with the browser.
+// Begin starts a sign-in. Address is where the browser goes, and comes back with
+// the state; keep is for Finish and not for the browser.
 func (p *Provider) Begin(state string) (address, keep string, err error) {
 	config, _, err := p.config()
 	if err != nil {
@@ -101,9 +101,9 @@ func (p *Provider) Begin(state string) (address, keep string, err error) {
 	return config.AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nonce + " " + verifier, nil
 }
 
-// Finish ends a sign-in that keep is of, with the code and the issuer (empty
-// if none was named) that the browser brought back. It returns who it is: the
-// value of the claim.
+// Finish completes the sign-in that keep belongs to, with the code and the issuer
+// (empty if there was none) that the browser brought back. It returns the value of
+// the claim.
 func (p *Provider) Finish(ctx context.Context, keep, code, issuer string) (string, error) {
 	nonce, verifier, ok := strings.Cut(keep, " ")
 	if !ok || nonce == "" || verifier == "" {
@@ -138,8 +138,8 @@ func (p *Provider) Finish(ctx context.Context, keep, code, issuer string) (strin
 	return p.who(id, nonce)
 }
 
-// who reads from a token whose signature, issuer, audience and time are good
-// who it is about.
+// who returns the value of the claim in a token whose signature, issuer, audience
+// and times have been checked.
 func (p *Provider) who(id *oidc.IDToken, nonce string) (string, error) {
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 {
 		return "", errors.New("checking the ID token: it is of another sign-in")
@@ -148,8 +148,8 @@ func (p *Provider) who(id *oidc.IDToken, nonce string) (string, error) {
 	if err := id.Claims(&claims); err != nil {
 		return "", fmt.Errorf("reading the ID token: %w", err)
 	}
-	// OpenID Connect Core 3.1.3.7: of several audiences, the authorized party
-	// says whom the token is for.
+	// OpenID Connect Core 3.1.3.7: with several audiences, azp names the client
+	// that the token was issued to.
 	if party, ok := claims["azp"]; party != p.o.ClientID && (ok || len(id.Audience) > 1) {
 		return "", errors.New("checking the ID token: it was made for another client")
 	}
@@ -163,7 +163,7 @@ func (p *Provider) who(id *oidc.IDToken, nonce string) (string, error) {
 	return who, nil
 }
 
-// config is what is needed to talk to the provider, which is asked for it once.
+// config returns what is needed to talk to the provider, after discovery.
 func (p *Provider) config() (*oauth2.Config, *oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,9 +185,9 @@ func (p *Provider) config() (*oauth2.Config, *oidc.Provider, error) {
 	return &oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: p.known.Endpoint(), RedirectURL: p.o.RedirectURL, Scopes: scopes}, p.known, nil
 }
 
-// discoverLocked asks the provider about itself.
+// discoverLocked reads the provider's discovery document.
 func (p *Provider) discoverLocked() error {
-	known, err := oidc.NewProvider(p.ctx, p.o.Issuer) // which checks that the issuer says so of itself
+	known, err := oidc.NewProvider(p.ctx, p.o.Issuer) // which checks that the document names the same issuer
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func safe(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// bounded is a transport whose answers have an end.
+// bounded is a transport that cuts long answers.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {

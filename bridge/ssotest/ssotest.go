@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// What the program under test is to the provider.
+// The program under test, as the provider knows it.
 const (
 	ClientID     = "codemode"
 	ClientSecret = "a client's secret"
@@ -29,21 +29,22 @@ type Provider struct {
 	*httptest.Server
 	// Claims change what the next ID tokens say; a nil value removes a claim.
 	Claims map[string]any
-	// Key signs them, if not nil; Alg is what their header says then.
+	// Key signs them in place of the provider's own key, if not nil. Alg, if not
+	// empty, is the algorithm that their header names.
 	Key *ecdsa.PrivateKey
 	Alg string
 	// Bend changes an ID token after it was signed; nil leaves it.
 	Bend func(token string) string
 	// Discovery changes what the provider says of itself.
 	Discovery map[string]any
-	// Down lets it answer everything with 503.
+	// Down makes it answer everything with 503.
 	Down bool
 
 	key *ecdsa.PrivateKey
 	mu  sync.Mutex
-	// open are the sign-ins whose code has not been taken, by code.
+	// open are the sign-ins whose code has not been used, by code.
 	open  map[string]url.Values
-	Asked int // how often it was asked about itself
+	Asked int // how often its discovery document was read
 }
 
 // New starts a provider that ends with the test.
@@ -106,7 +107,7 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 		"x": encoded(point[1:33]), "y": encoded(point[33:])}}})
 }
 
-// authorize signs whoever comes in, at once.
+// authorize signs everybody in at once.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	asked := [3]string{q.Get("client_id"), q.Get("response_type"), q.Get("code_challenge_method")}
@@ -163,7 +164,7 @@ func (p *Provider) signed(claims map[string]any) string {
 	sum := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
 	if err != nil {
-		panic(err) // a key that was made can sign
+		panic(err) // a generated key can sign
 	}
 	signature := make([]byte, 64)
 	r.FillBytes(signature[:32])

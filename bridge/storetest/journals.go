@@ -23,9 +23,9 @@ type Journaled interface {
 	ledger.Journal
 }
 
-// Journals is the suite that every Journaled passes. open returns a new and
-// empty store, and a function that returns another view of the same store, as a
-// second process has it; the suite closes what a test of it must close.
+// Journals is the suite that every Journaled must pass. open returns a new, empty
+// store, and a function that returns another view of it, as a second process would
+// have it; it has both closed when the test ends.
 func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func(t *testing.T) Journaled)) {
 	for _, test := range []struct {
 		name string

@@ -18,9 +18,9 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Requests is the suite that every approval.Store passes. open returns a new
-// and empty store, and a function that returns another view of the same store,
-// as a second process has it; the test closes neither.
+// Requests is the suite that every approval.Store must pass. open returns a new,
+// empty store, and a function that returns another view of it, as a second process
+// would have it; it has both closed when the test ends.
 func Requests(t *testing.T, open func(t *testing.T) (store approval.Store, again func(t *testing.T) approval.Store)) {
 	for name, test := range map[string]func(t *testing.T, a, b approval.Store){
 		"entries come back as they were": entriesComeBack, "filters": entriesAreFiltered, "one settles": oneSettles,
@@ -37,7 +37,7 @@ func Requests(t *testing.T, open func(t *testing.T) (store approval.Store, again
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("", -7*3600))
 
-// entry is an entry with something in every field that matters.
+// entry returns a stored request with something in every field that matters.
 func entry(n int) approval.StoredRequest {
 	args, err := canon.Parse(fmt.Appendf(nil, `{"path":"/tmp/<%d>","token":"abc"}`, n))
 	if err != nil {
@@ -54,7 +54,7 @@ func entry(n int) approval.StoredRequest {
 	}}
 }
 
-// same compares entries by what they say: times by the moment.
+// same compares stored requests by their digests, shown arguments and JSON.
 func same(t *testing.T, got, want approval.StoredRequest) {
 	t.Helper()
 	if got.Digest() != want.Digest() {
@@ -151,7 +151,7 @@ func entriesAreFiltered(t *testing.T, a, b approval.Store) {
 	}
 }
 
-// Of many that settle one entry at the same time, through both views, one does.
+// Of many that settle one request at the same time, through both views, one does.
 func oneSettles(t *testing.T, a, b approval.Store) {
 	must(t, a.Put(t.Context(), entry(1)))
 	taken := errors.New("taken")
@@ -330,7 +330,7 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 	tellings := 0
-	for range 10 { // whoever waits for a change and looks would never come to rest
+	for range 10 { // or whoever looks at each change would never stop looking
 		told := a.Changed()
 		_, err := approval.PendingConfigOf(ctx, a, "f")
 		must(t, err)

@@ -19,13 +19,13 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A Place is where one test keeps a store. It returns a function that opens
-// the store, the same one each time if the kind of store allows it and a new
-// one if not, and sees to it that what was opened is closed when the test
-// ends. A nil clock is the system's.
+// A Place makes room for one test's store. It returns a function that opens the
+// store: the same one each time if stores of its kind can be opened again, otherwise
+// a new one. What was opened is closed when the test ends. A nil clock is the
+// system's.
 type Place func(t *testing.T) func(clock func() time.Time) ledger.Store
 
-// Run runs the suite. reopens says that a store can be opened again.
+// Run runs the suite. reopens reports whether a store can be opened again.
 func Run(t *testing.T, reopens bool, place Place) {
 	for _, test := range []struct {
 		name string
@@ -47,7 +47,7 @@ type open = func(clock func() time.Time) ledger.Store
 
 var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// ticking is a clock that moves by a second each time it is read.
+// ticking returns a clock that moves on by a second each time it is read.
 func ticking() func() time.Time {
 	var mu sync.Mutex
 	now := began
@@ -59,7 +59,7 @@ func ticking() func() time.Time {
 	}
 }
 
-// rows reads what q selects.
+// rows reads the rows that q selects.
 func rows(t *testing.T, s ledger.Store, q ledger.Query) []ledger.Row {
 	t.Helper()
 	var all []ledger.Row

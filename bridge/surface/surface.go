@@ -1,6 +1,7 @@
 // Package surface has what a client's model reads of the bridge before it calls
-// anything: the names, descriptions and schemas of its tools, and the instructions
-// of the server. Who serves them adds the handlers.
+// anything: the names, descriptions and schemas of its tools, and the instructions of
+// the server. Whoever serves them adds the handlers, which read what they are sent
+// with [ReadArguments].
 //
 //	eval, codemode_eval_PROFILE       run a script
 //	search_tools, get_tools           find tools without one
@@ -64,7 +65,7 @@ func Status() *mcp.Tool {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`), Annotations: looking()}
 }
 
-// looking says that a tool changes nothing and stays in the bridge.
+// looking annotates a tool that changes nothing and reaches no server.
 func looking() *mcp.ToolAnnotations {
 	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
 }
@@ -122,9 +123,8 @@ RULES
 - No fetch, import, process or files here: use a server's tool. Nothing is kept between scripts; pass data in ` + "`input`. Build long text with array.join."
 )
 
-// describe writes an eval tool's description: the same bytes for the same
-// tools. Where every declaration fits, they stand in place of the way to find
-// them.
+// describe writes an eval tool's description: the same bytes for the same tools. If
+// all declarations fit, they replace the instructions for finding tools.
 func describe(view *catalog.View) string {
 	room := maxDescription - len(describeHead) - len(describeCall)
 	if all, ok := view.Declarations(room - len("TOOLS\n\n")); ok && all != "" {

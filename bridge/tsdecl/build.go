@@ -173,7 +173,7 @@ func (b *builder) name(pointer string) string {
 	return name
 }
 
-// builtinType has the names that mean something in TypeScript already.
+// builtinType has the names that already mean something in TypeScript.
 var builtinType = map[string]bool{
 	"Array": true, "Boolean": true, "Date": true, "Error": true, "Function": true, "JSON": true, "Map": true,
 	"Number": true, "Object": true, "Promise": true, "Record": true, "RegExp": true, "Set": true, "String": true,
@@ -442,8 +442,8 @@ func number(v any) (int, bool) {
 	return i, err == nil
 }
 
-// unite makes a union. Nested unions are flattened; unknown takes all, never
-// adds nothing.
+// unite makes a union. Nested unions are flattened; a union with unknown is unknown,
+// and never adds nothing.
 func unite(members []*typ) *typ {
 	var flat []*typ
 	for _, m := range members {

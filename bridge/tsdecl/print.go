@@ -120,7 +120,7 @@ func (p *printer) joined(members []*typ, between string, depth int) {
 	}
 	var seen []string
 	for _, m := range members {
-		// A member is printed apart, to see whether it was there already.
+		// A member is printed by itself first, to see whether it was there already.
 		part := *p
 		part.Builder = strings.Builder{}
 		part.max = p.max - p.Len()

@@ -101,8 +101,8 @@ func Type(schema json.RawMessage, limit int) string {
 // Func writes the declaration of codemode.<name>. A tool whose arguments are all
 // optional has "args?", one that takes none has no parameter. The answer is
 // Promise<T> with the type of output; without an output schema it is
-// Promise<string>, for such a tool answers with text, unless the options know
-// better.
+// Promise<string>, for such a tool answers with text, unless the options say
+// otherwise.
 //
 // The name is written as it is: it must be an identifier.
 func Func(name string, input, output json.RawMessage, o Options) string {
@@ -180,14 +180,13 @@ func declare(head, parameter string, input, output json.RawMessage, o Options) s
 	return head + parameter + "?: Record<string, unknown>): Promise<unknown>"
 }
 
-// takesNothing reports whether t is an object of which no property is known
-// and none is invited.
+// takesNothing reports whether t is an object that has no properties and allows none.
 func takesNothing(t *typ) bool {
 	return t.kind == object && len(t.fields) == 0 && t.index == nil && t.empty
 }
 
-// optional reports whether an empty object is a value of t. Known are those that
-// were looked at already, or are being looked at: there may be many ways to one.
+// optional reports whether an empty object is a value of t. Known are the types that
+// were looked at already or are being looked at: many ways may lead to one.
 func optional(t *typ, known map[*typ]bool) bool {
 	if is, ok := known[t]; ok {
 		return is

@@ -32,6 +32,10 @@ type breaker struct {
 	counted        occasion      // of the failure that was counted last
 }
 
+func newBreaker(o Options) breaker {
+	return breaker{limit: orDefault(o.MaxFailures, 5), first: orDefault(o.Suspend, 10*time.Second), longest: o.longest()}
+}
+
 // A sign is what one call says about its server's health.
 type sign int
 

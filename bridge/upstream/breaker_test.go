@@ -22,7 +22,7 @@ import (
 func TestBreaker(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	b := Options{MaxFailures: 3, Suspend: 10 * time.Second, RetryMax: 15 * time.Second}.breaker()
+	b := newBreaker(Options{MaxFailures: 3, Suspend: 10 * time.Second, RetryMax: 15 * time.Second})
 	admit := func(second int, wantTry, wantOK bool) {
 		t.Helper()
 		if try, ok := b.admit(at(second)); try != wantTry || ok != wantOK {
@@ -123,7 +123,7 @@ func TestAServerThatFailsEveryCallIsSuspended(t *testing.T) {
 		}
 		return nil
 	})
-	spec.Timeout = time.Second
+	spec.Limits.Timeout = time.Second
 	var changes atomic.Int64
 	bubble(t, Options{Changed: func() { changes.Add(1) }}, spec, func(t *testing.T, s *Set) {
 		status := func() Status { return s.Status()[0] }
@@ -192,7 +192,7 @@ func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	spec.Timeout, spec.Concurrency = time.Hour, 1
+	spec.Limits.Timeout, spec.Limits.Concurrency = time.Hour, 1
 	bubble(t, Options{MaxFailures: 1}, spec, func(t *testing.T, s *Set) {
 		fails := func(timeout time.Duration, tool string, kind ErrorKind, text string) {
 			t.Helper()
@@ -221,7 +221,7 @@ func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 
 func TestCallsWaitForTheRateInOrder(t *testing.T) {
 	spec := inner(func(context.Context) error { return nil })
-	spec.Rate, spec.Timeout = Rate{Calls: 60, Per: time.Minute}, 20*time.Second
+	spec.Limits.Rate, spec.Limits.Timeout = Rate{Calls: 60, Per: time.Minute}, 20*time.Second
 	bubble(t, Options{MaxFailures: 1}, spec, func(t *testing.T, s *Set) {
 		began := time.Now()
 		var mu sync.Mutex

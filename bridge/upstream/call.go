@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// maxQueue bounds how long a call waits for its turn under Spec.Rate. It waits
-// for half of Spec.Timeout at most, so that time is left for the call itself.
+// maxQueue bounds how long a call waits for its turn under Limits.Rate. It waits
+// for half of Limits.Timeout at most, so that time is left for the call itself.
 const maxQueue = 30 * time.Second
 
 // do does one job:
@@ -73,15 +73,10 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	s.options.changed()
 }
 
-// A suspendedError says why no call is sent while the breaker is open.
-type suspendedError struct{ text string }
-
-func (e *suspendedError) Error() string { return e.text }
-
 // admitted does a job that the breaker lets through. It returns the session that was
 // used last, nil if there was none, and what the result says about the server.
 func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session, sign, *Error) {
-	ctx, cancel := withStopwatch(ctx, s.spec.timeout(), errCallTimeout)
+	ctx, cancel := withStopwatch(ctx, s.spec.Limits.timeout(), errCallTimeout)
 	defer cancel()
 	queued := false
 	for again := false; ; again = true { // in a new session, once
@@ -128,23 +123,23 @@ func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session
 // timed adds to an error how long the call has waited.
 func (s *server) timed(e *Error) *Error {
 	if e != nil && errors.Is(e.Err, errCallTimeout) {
-		e.Err = &shownError{text: strings.Replace(e.Err.Error(), errCallTimeout.Error(), fmt.Sprintf("no answer within %v", s.spec.timeout()), 1), err: e.Err}
+		e.Err = &shownError{text: strings.Replace(e.Err.Error(), errCallTimeout.Error(), fmt.Sprintf("no answer within %v", s.spec.Limits.timeout()), 1), err: e.Err}
 	}
 	return e
 }
 
-// queue waits until Spec.Rate allows the call, in the order in which calls came. It
+// queue waits until Limits.Rate allows the call, in the order in which calls came. It
 // refuses at once if that would take too long.
 func (s *server) queue(ctx context.Context) *Error {
 	if s.limiter == nil {
 		return nil
 	}
 	place := s.limiter.Reserve()
-	wait, longest := place.Delay(), min(maxQueue, s.spec.timeout()/2)
+	wait, longest := place.Delay(), min(maxQueue, s.spec.Limits.timeout()/2)
 	if wait > longest {
 		place.Cancel()
 		return &Error{Kind: OverRate, Err: fmt.Errorf("more calls than its rate of %v lets through; the next place is free in %v, and a call waits %v at most",
-			s.spec.Rate, inSeconds(wait), longest)}
+			s.spec.Limits.Rate, inSeconds(wait), longest)}
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -154,7 +149,7 @@ func (s *server) queue(ctx context.Context) *Error {
 	case <-ctx.Done():
 		place.Cancel()
 		kind, err := interruption(ctx)
-		return &Error{Kind: kind, Err: fmt.Errorf("waiting for its turn at the rate of %v: %w", s.spec.Rate, err)}
+		return &Error{Kind: kind, Err: fmt.Errorf("waiting for its turn at the rate of %v: %w", s.spec.Limits.Rate, err)}
 	}
 }
 
@@ -165,12 +160,6 @@ func (s *server) leave() {
 	s.used = time.Now()
 	s.mu.Unlock()
 }
-
-// A parkedError says why a call is not tried: the server's own pause is longer than
-// the breaker's.
-type parkedError struct{ why string }
-
-func (e *parkedError) Error() string { return "the server is parked: " + e.why }
 
 // awaitEnd waits until the server's goroutine has noticed the end of a session.
 func (s *server) awaitEnd(ctx context.Context, sess *session) {

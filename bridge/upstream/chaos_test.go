@@ -113,15 +113,15 @@ func menaces(t *testing.T, large int, chance bool, pids string) []menace {
 	for i := range all {
 		spec := &all[i].spec
 		spec.Name = all[i].name
-		spec.ConnectTimeout, spec.Timeout, spec.MaxReply = time.Minute, 2*time.Minute, 2<<20
+		spec.Limits.ConnectTimeout, spec.Limits.Timeout, spec.Limits.MaxReply = time.Minute, 2*time.Minute, 2<<20
 		// Only those that must run out of time have little of it: what works is
 		// never late, however busy the machine is.
 		for _, want := range all[i].want {
 			switch {
 			case want == handshake, want == unlisted, all[i].name == "junk":
-				spec.ConnectTimeout = time.Second
+				spec.Limits.ConnectTimeout = time.Second
 			case want == "no answer within":
-				spec.ConnectTimeout, spec.Timeout = 5*time.Second, 300*time.Millisecond
+				spec.Limits.ConnectTimeout, spec.Limits.Timeout = 5*time.Second, 300*time.Millisecond
 			}
 		}
 	}

@@ -67,16 +67,6 @@ func clientOf(ctx context.Context) Client {
 	return c
 }
 
-// Sampling says whether a server may use the model of the Client of a call.
-type Sampling string
-
-// The permissions.
-const (
-	NoSampling    Sampling = "deny"
-	AskSampling   Sampling = "ask" // a person each time
-	AllowSampling Sampling = "allow"
-)
-
 // Bounds on what a server asks.
 const (
 	maxRounds    = 8        // of one call that requests input
@@ -92,7 +82,7 @@ var (
 	errNoSample = errors.New("codemode-bridge refuses: this server may not use the client's model")
 )
 
-// options returns the settings of the SDK's client: the capabilities that it declares
+// clientOptions returns the settings of the SDK's client: the capabilities that it declares
 // to the server, and the handlers of server requests.
 func (s *session) clientOptions() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
@@ -122,21 +112,6 @@ func (s *session) clientOptions() *mcp.ClientOptions {
 		}
 	}
 	return o
-}
-
-func (s Spec) sampling() Sampling {
-	if s.Sampling == "" {
-		return NoSampling
-	}
-	return s.Sampling
-}
-
-func (s Spec) roots() []*mcp.Root {
-	roots := []*mcp.Root{}
-	for _, uri := range s.Roots {
-		roots = append(roots, &mcp.Root{URI: uri})
-	}
-	return roots
 }
 
 // askedOutside answers a server request that is not part of the answer to a call. The
@@ -316,4 +291,12 @@ func (c *stopwatch) hold() (resume func()) {
 			c.timer.Reset(c.left)
 		}
 	}
+}
+
+func (s Spec) roots() []*mcp.Root {
+	roots := []*mcp.Root{}
+	for _, uri := range s.Roots {
+		roots = append(roots, &mcp.Root{URI: uri})
+	}
+	return roots
 }

@@ -75,7 +75,7 @@ func (s script) stdio(t *testing.T) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}
+	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, Limits: Limits{ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}}
 }
 
 // http is the spec of a fake that is an HTTP server, which ends with the test.
@@ -88,7 +88,7 @@ func (s script) http(t *testing.T) Spec {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return Spec{Name: "fake", URL: server.URL, ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}
+	return Spec{Name: "fake", URL: server.URL, Limits: Limits{ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}}
 }
 
 func fakeMain(s script) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"codemode-bridge/bridge/upstream/tap"
@@ -25,6 +26,9 @@ const (
 	maxListing    = 64 << 20
 	maxToolName   = 256
 )
+
+// listPatience bounds a listing after the first.
+const listPatience = time.Minute
 
 // list asks the server for its tools, page by page.
 func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
@@ -127,7 +131,7 @@ func (s *session) declaresTools() bool {
 func (s *session) listError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errConnectTimeout):
-		return &shownError{text: fmt.Sprintf("no answer within %v", s.spec.connectTimeout()), err: cause}
+		return &shownError{text: fmt.Sprintf("no answer within %v", s.spec.Limits.connectTimeout()), err: cause}
 	case errors.Is(cause, errListTimeout):
 		return &shownError{text: fmt.Sprintf("no answer within %v", listPatience), err: cause}
 	case cause != nil:

@@ -59,7 +59,7 @@ func TestPerSession(t *testing.T) {
 	counts("after its end", of("a"), 1)
 	counts("which was not the other's", of("b"), 2)
 
-	spec.Timeout = spec.timeout() + 1
+	spec.Limits.Timeout = spec.Limits.timeout() + 1
 	s.Apply([]Spec{spec})
 	counts("a changed spec", of("b"), 1)
 	if st := s.Status(); st[0].Sessions != 1 {

@@ -91,12 +91,6 @@ type process struct {
 	ended  sync.WaitGroup
 }
 
-// A startError says why the child could not be started.
-type startError struct{ err error }
-
-func (e *startError) Error() string { return "starting the process: " + e.err.Error() }
-func (e *startError) Unwrap() error { return e.err }
-
 // start starts the child. The child is not bound to a context: it lives until stop.
 // asks is called with each login link that the child writes to its stderr.
 func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func(link string)) (*process, error) {

@@ -27,39 +27,11 @@ const (
 var listed = map[string]string{listResources: "resources", listTemplates: "resourceTemplates", listPrompts: "prompts"}
 
 // Bounds on lists of things other than tools. A longer list is cut and says so in its
-// member "cut". Its bytes are bounded by Spec.MaxReply.
+// member "cut". Its bytes are bounded by Limits.MaxReply.
 const (
 	maxEntries    = 10_000
 	maxEntryPages = 200
 )
-
-// Read asks a server for something other than a tool call: method is resources/list,
-// resources/templates/list, resources/read, prompts/list or prompts/get, and args are
-// an object with its uri, or its name and arguments. The pages of a list are joined.
-// The result is the exact JSON that the server sent; of a list, the entries are.
-// Otherwise Read is like [Set.Call].
-func (s *Set) Read(ctx context.Context, server, identity, method string, args json.RawMessage) (json.RawMessage, error) {
-	one, err := s.serverFor(ctx, server, identity, method)
-	if err != nil {
-		return nil, err
-	}
-	return one.do(ctx, job{name: method, args: args, method: true})
-}
-
-// Offers returns the servers that offer what a method of [Set.Read] asks for,
-// sorted by name: those that are connected, or that a call would start again.
-func (s *Set) Offers(method string) []string {
-	var names []string
-	for _, one := range s.sorted() {
-		one.mu.Lock()
-		caps, there := one.caps, one.session != nil || one.now.State == Idle
-		one.mu.Unlock()
-		if there && offers(caps, one.spec, method) == nil {
-			names = append(names, one.spec.Name)
-		}
-	}
-	return names
-}
 
 // A job is one thing to ask a server: a call of one of its tools, or a method of Read.
 type job struct {
@@ -93,14 +65,6 @@ func (s *session) do(ctx context.Context, j job) (result json.RawMessage, again 
 	}
 	failure = s.classify(ctx, x, err)
 	return nil, x.Unread() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
-}
-
-// capabilities returns what the server says it can do.
-func (s *session) capabilities() mcp.ServerCapabilities {
-	if r := s.client.InitializeResult(); r != nil && r.Capabilities != nil {
-		return *r.Capabilities
-	}
-	return mcp.ServerCapabilities{}
 }
 
 // offers says why a server with such capabilities does not have what a method asks
@@ -177,7 +141,7 @@ func (s *session) listAll(ctx context.Context, x *tap.Exchange, method, member s
 			switch key {
 			case member:
 				return tap.Elements(value, func(entry []byte) error {
-					if size += int64(len(entry)); len(all) >= maxEntries || size > s.spec.maxReply() {
+					if size += int64(len(entry)); len(all) >= maxEntries || size > s.spec.Limits.maxReply() {
 						cut = true
 						return nil
 					}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -135,7 +137,7 @@ func TestReadIsRefused(t *testing.T) {
 
 // What a server lists without an end is cut, and says so.
 func TestReadCutsEndlessLists(t *testing.T) {
-	small := Spec{Name: "fake", InProcess: library(200), MaxReply: 4 << 10}
+	small := Spec{Name: "fake", InProcess: library(200), Limits: Limits{MaxReply: 4 << 10}}
 	s := open(t, Options{}, small)
 	connected(t, s)
 	got, err := s.Read(t.Context(), "fake", "", "resources/list", nil)
@@ -153,8 +155,14 @@ func TestAServerThatIsAnother(t *testing.T) {
 		if want && err == nil {
 			continue
 		}
-		if e := new(Error); want || !errors.As(err, &e) || e.Kind != UnknownServer || e.Sent || !strings.Contains(err.Error(), "names another server") {
+		var failure *Error
+		if want || !errors.As(err, &failure) {
 			t.Errorf("read from %q: %v", identity, err)
+			continue
+		}
+		refusal := Error{Server: "fake", Tool: "resources/list", Kind: UnknownServer, Err: errReplaced}
+		if diff := cmp.Diff(refusal, *failure, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("read from %q (-want +got):\n%s", identity, diff)
 		}
 	}
 	s.Apply([]Spec{{Name: "fake", Identity: "production", InProcess: library(1)}})

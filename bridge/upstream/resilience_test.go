@@ -110,7 +110,7 @@ func TestAProcessThatFailsAgainAndAgainIsParked(t *testing.T) {
 	s.Reconnect("fake")
 	eventually(t, "tried again", func() bool { st := s.Status()[0]; return st.State == Parked && st.Failures == 2 })
 	edited := spec
-	edited.Timeout++
+	edited.Limits.Timeout++
 	s.Apply([]Spec{edited})
 	eventually(t, "tried anew", func() bool { st := s.Status()[0]; return st.State == Parked && st.Failures == 1 })
 }
@@ -251,13 +251,13 @@ func TestHangsAreToldApart(t *testing.T) {
 		t.Run(row.text[:12], func(t *testing.T) {
 			wires(t, row.script, func(t *testing.T, spec Spec) {
 				t.Parallel()
-				spec.ConnectTimeout, spec.Timeout = 600*time.Millisecond, 300*time.Millisecond
+				spec.Limits.ConnectTimeout, spec.Limits.Timeout = 600*time.Millisecond, 300*time.Millisecond
 				if row.state == Connected {
-					spec.ConnectTimeout = 20 * time.Second
+					spec.Limits.ConnectTimeout = 20 * time.Second
 				} else {
 					spec.Protocol = Legacy
 					if row.script.List != nil {
-						spec.ConnectTimeout = 3 * time.Second // the handshake must be answered in it
+						spec.Limits.ConnectTimeout = 3 * time.Second // the handshake must be answered in it
 					}
 					if row.script.Discover == nil && spec.URL != "" {
 						spec.Protocol = Auto
@@ -293,7 +293,7 @@ func TestNeverEndingConnect(t *testing.T) {
 	}
 	defer silent.Close()
 	for _, kind := range []Kind{HTTP, SSE} {
-		spec := Spec{Name: "fake", Kind: kind, URL: "http://" + silent.Addr().String(), ConnectTimeout: 300 * time.Millisecond}
+		spec := Spec{Name: "fake", Kind: kind, URL: "http://" + silent.Addr().String(), Limits: Limits{ConnectTimeout: 300 * time.Millisecond}}
 		s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, spec)
 		ready(t, s)
 		if st := s.Status()[0]; st.State != Failed || !strings.Contains(st.Err, "it did not answer the handshake within 300ms") {

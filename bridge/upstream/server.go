@@ -32,16 +32,6 @@ const (
 	// A server that keeps announcing changes is listed less and less often, down
 	// to this.
 	longestListGap = 30 * time.Second
-	// listPatience bounds a listing after the first.
-	listPatience = time.Minute
-)
-
-var (
-	errUnknownServer = errors.New("no server of this name is configured")
-	errReplaced      = errors.New("the configuration names another server so by now")
-	errDisabled      = errors.New("the server is disabled in the configuration")
-	errStopped       = errors.New("the server was taken out of the configuration")
-	errIdle          = errors.New("no call has used it for a while")
 )
 
 // A server is one upstream of a Set and its current session, if it has one.
@@ -90,9 +80,9 @@ func newServer(spec Spec, o Options) *server {
 		options: o,
 		log:     o.logger().With("server", spec.Name),
 		shown:   newRedactor(spec, o.environ()),
-		slots:   make(chan struct{}, spec.concurrency()),
-		limiter: spec.Rate.limiter(),
-		breaker: o.breaker(),
+		slots:   make(chan struct{}, spec.Limits.concurrency()),
+		limiter: spec.Limits.Rate.limiter(),
+		breaker: newBreaker(o),
 		wake:    make(chan bool, 1),
 		ready:   make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -225,7 +215,7 @@ func (s *server) connect() (*session, []Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.connectTimeout(), errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.Limits.connectTimeout(), errConnectTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
 	if err != nil && !errors.Is(err, errUnlisted) {

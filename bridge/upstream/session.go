@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,46 +28,13 @@ const (
 // is assumed not to know it.
 func (s Spec) probePatience() time.Duration {
 	if s.Own {
-		return s.connectTimeout()
+		return s.Limits.connectTimeout()
 	}
-	return min(4*time.Second, s.connectTimeout()/6)
+	return min(4*time.Second, s.Limits.connectTimeout()/6)
 }
 
 // loginPatience is how long a person has for a login that a program obtains itself.
 const loginPatience = 5 * time.Minute
-
-// Reasons for the end of a session or of a call.
-var (
-	errConnectTimeout = errors.New("it did not answer in time")
-	errCallTimeout    = errors.New("no answer in time")
-	errListTimeout    = errors.New("no answer in time to a listing")
-	errUnlisted       = errors.New("the server says that it has tools, and does not know the request that lists them")
-	errInputRequired  = errors.New("the server asked for input in the middle of the call and got none")
-)
-
-// A refusedError ends a session because the server refuses our credentials.
-type refusedError struct{ status int }
-
-func (e *refusedError) Error() string {
-	if e.status == 401 {
-		return "the server wants other credentials (HTTP status 401)"
-	}
-	return "the server does not permit the access (HTTP status " + strconv.Itoa(e.status) + ")"
-}
-
-// A noLoginError says that a call is not tried because a login is missing.
-type noLoginError struct{ why string }
-
-func (e *noLoginError) Error() string { return e.why }
-func (e *noLoginError) NeedsLogin()   {}
-
-// A missedLoginError is the end of a program whose login nobody made in time.
-type missedLoginError struct{ why error }
-
-func (e *missedLoginError) Error() string {
-	return "nobody made the login that it waited for; " + e.why.Error()
-}
-func (e *missedLoginError) Unwrap() error { return e.why }
 
 // A timeLimit ends an operation that takes too long.
 type timeLimit struct {
@@ -82,22 +48,22 @@ func startLimit(d time.Duration, end func()) *timeLimit {
 }
 
 // extend sets it to d from now, unless it is too late.
-func (f *timeLimit) extend(d time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.timer != nil && f.timer.Stop() {
-		f.longer = true
-		f.timer.Reset(d)
+func (l *timeLimit) extend(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil && l.timer.Stop() {
+		l.longer = true
+		l.timer.Reset(d)
 	}
 }
 
 // stop ends it and reports whether it was in time, and whether it was extended before.
-func (f *timeLimit) stop() (inTime, extended bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	inTime = f.timer.Stop()
-	f.timer = nil
-	return inTime, f.longer
+func (l *timeLimit) stop() (inTime, extended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	inTime = l.timer.Stop()
+	l.timer = nil
+	return inTime, l.longer
 }
 
 // A session is one connection to a server. It owns its resources: end releases all of
@@ -132,10 +98,10 @@ type session struct {
 func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(link string), log *slog.Logger, shown redactor) (*session, error) {
 	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{})}
 	s.life, s.abort = context.WithCancelCause(ctx)
-	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
+	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.Limits.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
-	limit := startLimit(spec.connectTimeout(), func() { s.abort(errConnectTimeout) })
+	limit := startLimit(spec.Limits.connectTimeout(), func() { s.abort(errConnectTimeout) })
 	transport, err := s.open(o, log, func(link string) {
 		limit.extend(loginPatience)
 		asks(link)
@@ -211,7 +177,7 @@ func (s *session) open(o Options, log *slog.Logger, asks func(link string)) (mcp
 	case HTTP, SSE:
 		web, err := tap.NewHTTP(s.tap, tap.HTTPOptions{
 			URL: s.spec.URL, SSE: s.spec.kind() == SSE, Headers: s.spec.Headers, Auth: s.spec.Auth,
-			Probe: s.spec.probePatience(), Conns: s.spec.concurrency(),
+			Probe: s.spec.probePatience(), Conns: s.spec.Limits.concurrency(),
 		})
 		if err != nil {
 			return nil, err
@@ -267,7 +233,7 @@ func (s *session) explain(err error) error {
 	switch {
 	case errors.Is(cause, errConnectTimeout):
 		err = cause
-		text = fmt.Sprintf("it did not answer the handshake within %v", s.spec.connectTimeout())
+		text = fmt.Sprintf("it did not answer the handshake within %v", s.spec.Limits.connectTimeout())
 	case errors.Is(cause, errStopped):
 		err = cause
 		text = cause.Error()
@@ -300,6 +266,14 @@ func (s *session) protocol() string {
 		return r.ProtocolVersion
 	}
 	return ""
+}
+
+// capabilities returns what the server says it can do.
+func (s *session) capabilities() mcp.ServerCapabilities {
+	if r := s.client.InitializeResult(); r != nil && r.Capabilities != nil {
+		return *r.Capabilities
+	}
+	return mcp.ServerCapabilities{}
 }
 
 // isLost reports whether err, of a request, is due to the end of the session.
@@ -404,18 +378,6 @@ func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Err
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
 	}
 	return e
-}
-
-// interruption says why a call's context ended.
-func interruption(ctx context.Context) (ErrorKind, error) {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errCallTimeout):
-		return Timeout, cause
-	case errors.Is(cause, context.DeadlineExceeded):
-		return Timeout, &shownError{text: "the caller's own time was up", err: cause}
-	default:
-		return Canceled, cause
-	}
 }
 
 // inputRequired reports whether a result (of 2026-07-28) is a question rather than an

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -139,13 +140,41 @@ func (s *Set) sorted() []*server {
 // identity.
 //
 // Call connects first if the server is not connected. It ends when ctx ends or
-// Spec.Timeout has passed, and then tells the server so. Its errors are *Error.
+// Limits.Timeout has passed, and then tells the server so. Its errors are *Error.
 func (s *Set) Call(ctx context.Context, server, identity, tool string, args json.RawMessage) (json.RawMessage, error) {
 	one, err := s.serverFor(ctx, server, identity, tool)
 	if err != nil {
 		return nil, err
 	}
 	return one.do(ctx, job{name: tool, args: args})
+}
+
+// Read asks a server for something other than a tool call: method is resources/list,
+// resources/templates/list, resources/read, prompts/list or prompts/get, and args are
+// an object with its uri, or its name and arguments. The pages of a list are joined.
+// The result is the exact JSON that the server sent; of a list, the entries are.
+// Otherwise Read is like [Set.Call].
+func (s *Set) Read(ctx context.Context, server, identity, method string, args json.RawMessage) (json.RawMessage, error) {
+	one, err := s.serverFor(ctx, server, identity, method)
+	if err != nil {
+		return nil, err
+	}
+	return one.do(ctx, job{name: method, args: args, method: true})
+}
+
+// Offers returns the servers that offer what a method of [Set.Read] asks for,
+// sorted by name: those that are connected, or that a call would start again.
+func (s *Set) Offers(method string) []string {
+	var names []string
+	for _, one := range s.sorted() {
+		one.mu.Lock()
+		caps, there := one.caps, one.session != nil || one.now.State == Idle
+		one.mu.Unlock()
+		if there && offers(caps, one.spec, method) == nil {
+			names = append(names, one.spec.Name)
+		}
+	}
+	return names
 }
 
 // WaitReady returns when every enabled server has connected or failed once
@@ -186,4 +215,70 @@ func (s *Set) Close() error {
 	s.mu.Unlock()
 	s.running.Wait()
 	return nil
+}
+
+// An owner is a session that has a connection of its own to a server.
+type owner struct{ session, server string }
+
+// maxOwned bounds the sessions that have their own connection to one server.
+const maxOwned = 64
+
+// serverFor returns the server for a call of what. Where the spec says so, that is
+// the session's own, made by its first call. If identity is not empty and the spec
+// has another one, the server no longer exists.
+func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*server, error) {
+	client := clientOf(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.servers[name]
+	switch {
+	case s.closed:
+		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: ErrClosed}
+	case one == nil:
+		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errUnknownServer}
+	case identity != "" && one.spec.Identity != identity:
+		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errReplaced}
+	case !one.spec.PerSession || one.spec.Disabled || client == nil:
+		return one, nil
+	}
+	of := owner{client.Session(), name}
+	if own := s.owned[of]; own != nil {
+		return own, nil
+	}
+	if s.sessionsLocked(name) >= maxOwned {
+		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: fmt.Errorf("%d sessions have a connection of their own to it (perSession), which is the most", maxOwned)}
+	}
+	o := s.options
+	o.Changed = nil // the shared server is the one that is shown
+	own := newServer(one.spec, o)
+	s.owned[of] = own
+	s.running.Go(own.run)
+	return own, nil
+}
+
+// EndSession ends a session's own connections. It does not wait until they have
+// ended.
+func (s *Set) EndSession(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.disownLocked(func(of owner) bool { return of.session == session })
+}
+
+func (s *Set) disownLocked(gone func(owner) bool) {
+	for of, own := range s.owned {
+		if gone(of) {
+			own.stop()
+			delete(s.owned, of)
+		}
+	}
+}
+
+func (s *Set) sessionsLocked(server string) int {
+	n := 0
+	for of := range s.owned {
+		if of.server == server {
+			n++
+		}
+	}
+	return n
 }

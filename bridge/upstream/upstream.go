@@ -26,18 +26,13 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"time"
 
-	"codemode-bridge/bridge/upstream/tap"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 )
 
 // A Kind says how a server is reached.
@@ -112,10 +107,7 @@ type Spec struct {
 	// as secrets anyway.
 	Secrets []string
 
-	Timeout        time.Duration // of one call, waiting for a connection included; 0: 60 s
-	ConnectTimeout time.Duration // of connecting and of listing the tools; 0: 30 s
-	Concurrency    int           // calls at a time; further ones wait; 0: 128
-	Rate           Rate          // calls in a time; further ones wait for a while; zero: no limit
+	Limits Limits
 	// IdleStop ends the process of a Stdio server that no call has used for this
 	// long. Its tools stay listed, and the next call starts it again; until then
 	// changes of its tools go unnoticed. 0: never.
@@ -126,8 +118,7 @@ type Spec struct {
 	// match. A tool that is not kept is not listed and cannot be called. In a
 	// glob, * stands for any text and ? for one character.
 	Allow, Deny []string
-	MaxReply    int64 // bytes of one message of the server; 0: 16 MB
-	Disabled    bool  // known, but never connected
+	Disabled    bool // known, but never connected
 	// PerSession gives each session (Client.Session) its own connection, and so its
 	// own process, from its first call to Set.EndSession. The tools are listed by
 	// one more connection, which also serves calls without a Client.
@@ -142,28 +133,15 @@ type Spec struct {
 	Roots         []string
 }
 
-// A Rate is a number of calls in a time. They are spread evenly, except that a tenth of
-// them, and at least one, may come at once.
-type Rate struct {
-	Calls int
-	Per   time.Duration
-}
+// Sampling says whether a server may use the model of the Client of a call.
+type Sampling string
 
-func (r Rate) String() string {
-	unit, ok := map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h"}[r.Per]
-	if !ok {
-		unit = r.Per.String()
-	}
-	return fmt.Sprintf("%d/%s", r.Calls, unit)
-}
-
-// limiter returns nil if there is no limit.
-func (r Rate) limiter() *rate.Limiter {
-	if r.Calls <= 0 || r.Per <= 0 {
-		return nil
-	}
-	return rate.NewLimiter(rate.Limit(float64(r.Calls)/r.Per.Seconds()), max(1, r.Calls/10))
-}
+// The permissions.
+const (
+	NoSampling    Sampling = "deny"
+	AskSampling   Sampling = "ask" // a person each time
+	AllowSampling Sampling = "allow"
+)
 
 // An Authorizer supplies the Authorization header of the requests to one HTTP server,
 // which changes as logins are made, renewed and ended. An error with a method
@@ -259,7 +237,7 @@ type Options struct {
 	// MaxFailures is how many calls in a row a server may fail before it is
 	// Suspended: first for Suspend, then each time twice as long, up to RetryMax.
 	// Only the server's own faults count: no connection, no answer within
-	// Spec.Timeout, no valid MCP. 0: 5 calls and 10 s.
+	// Limits.Timeout, no valid MCP. 0: 5 calls and 10 s.
 	MaxFailures int
 	Suspend     time.Duration
 	// MaxRestarts is how many times in a row a process may fail to start, or end
@@ -320,17 +298,6 @@ func (o Options) pause(failures int) time.Duration {
 func (o Options) longest() time.Duration { return orDefault(o.RetryMax, time.Minute) }
 func (o Options) maxRestarts() int       { return orDefault(o.MaxRestarts, 10) }
 
-func (o Options) breaker() breaker {
-	return breaker{limit: orDefault(o.MaxFailures, 5), first: orDefault(o.Suspend, 10*time.Second), longest: o.longest()}
-}
-
-func orDefault[T int | int64 | time.Duration](v, standard T) T {
-	if v <= 0 {
-		return standard
-	}
-	return v
-}
-
 func (s Spec) kind() Kind {
 	switch {
 	case s.Kind != "":
@@ -343,52 +310,9 @@ func (s Spec) kind() Kind {
 	return Stdio
 }
 
-func (s Spec) timeout() time.Duration        { return orDefault(s.Timeout, time.Minute) }
-func (s Spec) connectTimeout() time.Duration { return orDefault(s.ConnectTimeout, 30*time.Second) }
-func (s Spec) concurrency() int              { return orDefault(s.Concurrency, 128) }
-func (s Spec) maxReply() int64               { return orDefault(s.MaxReply, 16<<20) }
-
-// An ErrorKind classifies an [Error].
-type ErrorKind string
-
-// The kinds of error.
-const (
-	Unavailable   ErrorKind = "unavailable"    // no connection, or it was lost under way
-	Timeout       ErrorKind = "timeout"        // Spec.Timeout or the caller's deadline passed
-	Canceled      ErrorKind = "canceled"       // by the caller
-	BadReply      ErrorKind = "protocol"       // the server answered with a protocol error, or not in MCP
-	TooLarge      ErrorKind = "too_large"      // the answer is beyond Spec.MaxReply
-	OverRate      ErrorKind = "over_rate"      // beyond Spec.Rate, and the next free place is too far away to wait for
-	UnknownServer ErrorKind = "unknown_server" // no such server in the Set
-	UnknownTool   ErrorKind = "unknown_tool"   // the server lists no such tool, or Allow and Deny leave it out
-)
-
-// An Error says why a call has no result. Its text names the server and can be shown to
-// a person or a model: the parts that come from the server are cut, stripped of the
-// secrets in the Spec, and have their control characters escaped.
-type Error struct {
-	Server, Tool string
-	Kind         ErrorKind
-	// Sent reports whether the request may have reached the server, so that
-	// its effect is unknown.
-	Sent bool
-	// Err is the cause. It wraps a *jsonrpc.Error of the SDK if the server
-	// answered with one.
-	Err error
-}
-
-func (e *Error) Error() string {
-	text := fmt.Sprintf("calling %s of server %s: %v", tap.Escape(e.Tool, tap.MaxName), tap.Escape(e.Server, tap.MaxName), e.Err)
-	if e.Sent && (e.Kind == Unavailable || e.Kind == Timeout || e.Kind == Canceled) {
-		text += "; outcome unknown"
+func (s Spec) sampling() Sampling {
+	if s.Sampling == "" {
+		return NoSampling
 	}
-	return text
+	return s.Sampling
 }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// WasSent returns Sent, for callers that know the error only by this method.
-func (e *Error) WasSent() bool { return e.Sent }
-
-// ErrClosed is the cause of an [Error] after [Set.Close].
-var ErrClosed = errors.New("the set of servers is closed")

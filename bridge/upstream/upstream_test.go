@@ -264,7 +264,7 @@ func TestFaultsOfOneCall(t *testing.T) {
 	} {
 		t.Run(row.fault, func(t *testing.T) {
 			wires(t, script{Call: []string{row.fault, ""}}, func(t *testing.T, spec Spec) {
-				spec.MaxReply = 1 << 20
+				spec.Limits.MaxReply = 1 << 20
 				s := open(t, Options{}, spec)
 				connected(t, s)
 				since := s.Status()[0].Since
@@ -300,7 +300,7 @@ func TestLargeReplyTakesLittleMemory(t *testing.T) {
 				if transport != "stdio" {
 					spec = sc.http(t)
 				}
-				spec.MaxReply, spec.Timeout = 2<<20, 2*time.Minute
+				spec.Limits.MaxReply, spec.Limits.Timeout = 2<<20, 2*time.Minute
 				s := open(t, Options{}, spec)
 				connected(t, s)
 				runtime.GC()
@@ -341,7 +341,7 @@ func inUse() uint64 {
 
 func TestLineWithoutEndEndsTheSession(t *testing.T) {
 	spec := script{Call: []string{"endless"}}.stdio(t)
-	spec.MaxReply = 1 << 20
+	spec.Limits.MaxReply = 1 << 20
 	s := open(t, Options{}, spec)
 	e := failure(t, s, "exact", "")
 	if e.Kind != Unavailable || !strings.Contains(e.Error(), "a line of more than 64 MB has no end") {
@@ -395,7 +395,7 @@ func TestCrashInCallOverHTTP(t *testing.T) {
 func TestTimeoutAndCancelReachTheServer(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	spec := script{Call: []string{"hang", "hang", ""}, Log: log}.stdio(t)
-	spec.Timeout = time.Second
+	spec.Limits.Timeout = time.Second
 	s := open(t, Options{}, spec)
 	connected(t, s)
 	e := failure(t, s, "exact", "")
@@ -419,7 +419,7 @@ func TestTimeoutOverHTTP(t *testing.T) {
 	for name, asJSON := range map[string]bool{"events": false, "json": true} {
 		t.Run(name, func(t *testing.T) {
 			spec := script{Call: []string{"hang", ""}, JSON: asJSON}.http(t)
-			spec.Timeout = time.Second
+			spec.Limits.Timeout = time.Second
 			s := open(t, Options{}, spec)
 			if e := failure(t, s, "exact", ""); e.Kind != Timeout || !e.Sent {
 				t.Errorf("got %v", e)
@@ -475,12 +475,12 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	exits := script{Start: "exit"}.stdio(t)
 	exits.Env["SECRET"] = "canary-hunter2"
 	garbage := script{Start: "yes"}.stdio(t)
-	garbage.ConnectTimeout = time.Second
+	garbage.Limits.ConnectTimeout = time.Second
 	silent := script{Discover: []string{"hang"}, Initialize: []string{"hang"}}.stdio(t)
-	silent.ConnectTimeout = time.Second
+	silent.Limits.ConnectTimeout = time.Second
 	noList := script{List: []string{"crash"}}.stdio(t)
 	endless := script{Start: "endless"}.stdio(t)
-	endless.MaxReply = 1 << 16
+	endless.Limits.MaxReply = 1 << 16
 	refused := Spec{Name: "fake", URL: "http://127.0.0.1:1/mcp?key=canary-hunter2"}
 	for name, row := range map[string]struct {
 		spec Spec
@@ -552,7 +552,7 @@ func TestProbe(t *testing.T) {
 					spec = row.script.http(t)
 				}
 				t.Parallel() // from here on, since the rows share a script
-				spec.ConnectTimeout = 3 * time.Second
+				spec.Limits.ConnectTimeout = 3 * time.Second
 				s := beside(t, Options{}, spec)
 				connected(t, s)
 				if got := s.Status()[0].Protocol; got != row.protocol {
@@ -638,7 +638,7 @@ func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 	s := open(t, Options{}, a, b)
 	connected(t, s)
 	before := s.Status()
-	b.Timeout++
+	b.Limits.Timeout++
 	c := b
 	c.Name, c.Disabled = "c", true
 	s.Apply([]Spec{c, b, a})
@@ -749,7 +749,7 @@ func TestRandomFaults(t *testing.T) {
 				if transport == "http" {
 					spec = sc.http(t)
 				}
-				spec.ConnectTimeout, spec.Timeout, spec.MaxReply = time.Second, 500*time.Millisecond, 1<<20
+				spec.Limits.ConnectTimeout, spec.Limits.Timeout, spec.Limits.MaxReply = time.Second, 500*time.Millisecond, 1<<20
 				s := beside(t, Options{RetryMin: time.Millisecond, RetryMax: 20 * time.Millisecond}, spec)
 				var calls sync.WaitGroup
 				for range 4 {
@@ -929,7 +929,7 @@ func TestClosed(t *testing.T) {
 func TestConcurrencyIsBounded(t *testing.T) {
 	var mu sync.Mutex
 	var now, most int
-	spec := Spec{Name: "fake", Concurrency: 3, InProcess: func(context.Context, *slog.Logger) (*mcp.Server, error) {
+	spec := Spec{Name: "fake", Limits: Limits{Concurrency: 3}, InProcess: func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

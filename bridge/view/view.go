@@ -36,7 +36,7 @@ import (
 type Configured struct {
 	Profiles   *profiles.Set
 	Servers    []Server          // those that are on
-	Identities map[string]string // what each server is beside its name
+	Identities map[string]string // tell servers of the same name apart: see gate.View
 }
 
 // A Server is one server of the configuration.
@@ -52,7 +52,8 @@ type Recorder interface {
 	Enqueue(context.Context, ledger.Record)
 }
 
-// Options are what a Maker stands on. All of it is needed but where it says so.
+// Options are what a Maker works with. A field is required unless its comment says
+// otherwise.
 type Options struct {
 	// Listed are the tools of the servers that have listed them.
 	Listed   func() map[string][]catalog.Definition
@@ -104,7 +105,7 @@ func (m *Maker) First() *gate.View {
 	return m.viewLocked()
 }
 
-// Serve says whose view is made from now on, and what shows another one.
+// Serve says which gate the views are for, and what shows it a new one.
 func (m *Maker) Serve(g *gate.Gate, show func(*gate.View)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -249,7 +250,7 @@ func (m *Maker) reviewLocked(view *gate.View, s *catalog.Server, rules pins.Rule
 }
 
 // recordLocked writes down what was seen of tools, and ends the grants of those
-// that are others now.
+// that changed.
 func (m *Maker) recordLocked(events []pins.Event) {
 	ctx := context.Background() // it has happened, whoever waits
 	for _, rec := range pins.Records(events) {
@@ -265,8 +266,8 @@ func (m *Maker) recordLocked(events []pins.Event) {
 	}
 }
 
-// revoke ends the grants of tools that have changed: they were for what the
-// tools had been.
+// revoke ends the grants of tools that have changed: they were given for earlier
+// definitions.
 func (m *Maker) revoke(ctx context.Context, broker *approval.Broker, events []pins.Event) {
 	is := map[gate.ToolName]string{}
 	for _, e := range events {

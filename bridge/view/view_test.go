@@ -3,11 +3,14 @@ package view
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
@@ -110,8 +113,12 @@ func TestTheLastRunStandsIn(t *testing.T) {
 	b.lists("clock", tool("now", "The time."))
 	b.Refresh()
 	want := []string{"clock__now", "web__search"}
-	if v := b.gate.View(); !v.Known || !slices.Equal(names(v), want) || !v.Trusted["clock"] || v.Trusted["web"] {
-		t.Errorf("once all is listed, known is %t: %q, trusted are %v", v.Known, names(v), v.Trusted)
+	v := b.gate.View()
+	if diff := cmp.Diff(want, names(v)); diff != "" || !v.Known {
+		t.Errorf("once all is listed, known is %t (-want +got):\n%s", v.Known, diff)
+	}
+	if diff := cmp.Diff(map[string]bool{"clock": true, "web": false}, v.Trusted); diff != "" {
+		t.Errorf("others are trusted (-want +got):\n%s", diff)
 	}
 	again := newBench(t, cache, web, clock)
 	if v := again.gate.View(); !v.Known || !slices.Equal(names(v), want) || stale(v) != 2 {
@@ -137,8 +144,12 @@ func TestAChangedToolNeedsReview(t *testing.T) {
 	b.lists("clock", tool("now", "The time, in another release."))
 	b.Refresh()
 	v := b.gate.View()
-	if held, ok := v.Unreviewed[gate.ToolName{Server: "web", Tool: "search"}]; !ok || held.Quarantined || len(held.Difference) == 0 || len(v.Unreviewed) != 1 {
-		t.Errorf("of the changed tools, %+v need review", v.Unreviewed)
+	search := gate.ToolName{Server: "web", Tool: "search"}
+	if got := slices.Collect(maps.Keys(v.Unreviewed)); !slices.Equal(got, []gate.ToolName{search}) {
+		t.Errorf("of the changed tools, %v need review", got)
+	}
+	if u := v.Unreviewed[search]; u.Quarantined || len(u.Difference) == 0 {
+		t.Errorf("the changed tool is %+v", u)
 	}
 	if got, want := b.reasons(), []string{"first contact with 2 tools", "its definition has changed: its calls ask"}; !slices.Equal(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)

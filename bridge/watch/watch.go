@@ -1,7 +1,6 @@
 // Package watch notices that files may have changed: it hears of changes in folders,
 // waits until they are still, since editors take several steps to save, and looks now
-// and then although it heard nothing, since network folders and some containers report
-// no changes.
+// and then in any case, since network folders and some containers report no changes.
 //
 // What has changed, if anything, is for the caller to find out, by content or by stamp.
 package watch
@@ -18,7 +17,7 @@ type Options struct {
 	// Quiet is how long the folders must be still before they are looked at; 0:
 	// 100 ms. Steady changes put that off for ten times as long at most.
 	Quiet time.Duration
-	// Poll is how often they are looked at although nothing was heard of them; 0: 2 s.
+	// Poll is how often they are looked at even if no change was reported; 0: 2 s.
 	Poll time.Duration
 	// Deaf hears nothing and only polls.
 	Deaf bool
@@ -98,7 +97,7 @@ func Folders(ctx context.Context, where func() []string, look func(heard bool), 
 	}
 }
 
-// A watcher knows which folders are heard of. It belongs to one goroutine.
+// A watcher knows which folders are watched. It belongs to one goroutine.
 type watcher struct {
 	where   func() []string
 	notify  *fsnotify.Watcher // nil: deaf
@@ -116,13 +115,13 @@ func (w *watcher) follow() {
 	}
 	for folder := range w.folders {
 		if !now[folder] {
-			_ = w.notify.Remove(folder) // gone with its folder, perhaps
+			_ = w.notify.Remove(folder) // the watch may have gone with its folder
 			delete(w.folders, folder)
 		}
 	}
 	for folder := range now {
 		// Adding again is cheap, and needed where a folder was replaced by
-		// another of its name. What can't be watched is polled.
+		// another of the same name. What can't be watched is polled.
 		if w.notify.Add(folder) == nil {
 			w.folders[folder] = true
 		}

@@ -60,8 +60,8 @@ func TestPolls(t *testing.T) {
 	}
 }
 
-// A folder that comes is heard of by the one above it, and then itself; the one above
-// is heard of no more.
+// A new folder is noticed through the one above it, and then watched itself; the one
+// above is no longer watched.
 func TestFollows(t *testing.T) {
 	above := t.TempDir()
 	dir := filepath.Join(above, "dir")
@@ -87,7 +87,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// Changes without end do not put off looking without end.
+// Steady changes do not put off looking for ever.
 func TestPatience(t *testing.T) {
 	dir := t.TempDir()
 	looked := looks(t, func() []string { return []string{dir} }, watch.Options{Quiet: 20 * time.Millisecond, Poll: time.Hour})

@@ -12,8 +12,8 @@ import (
 // next request to another. RFC 9112 lets a server take the Transfer-Encoding
 // alone; net/http does, and hides the other header from its handlers.
 //
-// A folded header, which hides a name or a value from who reads lines, is answered
-// with 400, too.
+// A folded header, which hides a name or a value from whoever reads line by line,
+// is answered with 400, too.
 func Strict(l net.Listener) net.Listener { return strictListener{l} }
 
 type strictListener struct{ net.Listener }
@@ -28,7 +28,7 @@ func (l strictListener) Accept() (net.Conn, error) {
 
 type strictConn struct {
 	net.Conn
-	framing framing // of whoever reads: net/http has one reader at a time
+	framing framing // for one reader at a time: net/http has no more
 }
 
 func (c *strictConn) Read(b []byte) (int, error) {
@@ -45,9 +45,9 @@ func (c *strictConn) Read(b []byte) (int, error) {
 //	     │                   │        └─▶ trailers ─┐                    │
 //	     └───────────────────┴──────────────────────┴────────────────────┘
 //
-// What it refuses it spoils where it comes to be wrong, never the end of a line: a
-// NUL in a header makes net/http answer 400 and close, once it has read the
-// headers, or at the end of a line without a colon.
+// It refuses a request by putting a NUL where the headers become wrong, never at
+// the end of a line: then net/http answers 400 and closes the connection, once it
+// has read the headers, or at the end of a line without a colon.
 type framing struct {
 	state   state
 	line    []byte // without its end; of a long one a part, see keep
@@ -71,11 +71,12 @@ const (
 	lost // net/http will close the connection
 )
 
-// keep is how much of a line is kept: of a request line the end, which has the
-// version, of others the beginning.
+// keep is how many bytes of a line are kept: the end of a request line, which has
+// the version, and the beginning of any other line.
 const keep = 256
 
-// check follows what was read, and spoils in it what is to be refused.
+// check follows the bytes that were read, and overwrites one if the request is to
+// be refused.
 func (f *framing) check(b []byte) {
 	for i := 0; i < len(b); i++ {
 		switch {
@@ -105,7 +106,7 @@ func (f *framing) check(b []byte) {
 	}
 }
 
-// folds reports whether a line that begins with c goes on with the header before.
+// folds reports whether a line that begins with c continues the previous header.
 func (f *framing) folds(c byte) bool {
 	return f.state == headers && len(f.line) == 0 && (c == ' ' || c == '\t')
 }
@@ -122,8 +123,8 @@ func (f *framing) add(c byte) {
 	f.line = append(f.line, c)
 }
 
-// name notes the name of a header, which ends here, and reports whether the
-// request may have it beside the others.
+// name notes the header whose name ends here, and reports whether the request may
+// have it besides the others.
 func (f *framing) name() bool {
 	f.length = f.length || f.is("Content-Length")
 	f.chunked = f.chunked || f.is("Transfer-Encoding")
@@ -134,7 +135,7 @@ func (f *framing) is(name string) bool {
 	return len(f.line) >= len(name) && bytes.EqualFold(f.line[:len(name)], []byte(name)) && (len(f.line) == len(name) || f.line[len(name)] == ':')
 }
 
-// endLine takes a line.
+// endLine handles a line that is complete.
 func (f *framing) endLine() {
 	line := bytes.TrimSuffix(f.line, []byte("\r"))
 	switch f.state {
@@ -147,7 +148,8 @@ func (f *framing) endLine() {
 		case len(line) == 0:
 			f.endHeaders()
 		case f.named && f.is("Content-Length"):
-			// What is no number here is none to net/http, which answers 400 after the headers.
+			// What is not a number here is not one to net/http either: it answers
+			// 400 after the headers.
 			n, _ := strconv.ParseUint(string(bytes.Trim(line[len("Content-Length:"):], " \t")), 10, 63)
 			f.left = int64(n)
 		}

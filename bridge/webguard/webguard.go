@@ -1,11 +1,11 @@
-// Package webguard tells requests that mean this endpoint from those that a
-// web page elsewhere makes a browser send here.
+// Package webguard tells requests that are meant for this endpoint from those that
+// a web page elsewhere makes a browser send to it.
 //
-// A page can make any browser that it is open in send requests to loopback,
-// also under a name of its own that it has rebound to our address. So every
-// listener refuses a request, whatever its method, unless the Host header
-// names the endpoint and the browser says that the request does not come from
-// another site. Strict refuses what two programs could read as different requests.
+// A page can make the browser that it is open in send requests to loopback, even
+// under a name of its own that it has rebound to our address. So every listener
+// refuses a request, whatever its method, unless the Host header names the endpoint
+// and the browser does not say that another site sent it. Strict refuses what two
+// programs could read as different requests.
 package webguard
 
 import (
@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// Host reports whether a request's Host header names this machine's loopback,
-// at whatever port a tunnel gives it, the very address that the request came
-// in on (a name that was rebound to us is no address), or one of allowed,
-// which are names with or without a port.
+// Host reports whether a request's Host header names this endpoint: a loopback name
+// with any port (that of a tunnel, perhaps), the very address that the request came
+// in on (a rebound name is not an address), or one of allowed, which are names with
+// or without a port.
 func Host(r *http.Request, allowed []string) bool {
 	host := r.Host
 	is := func(name string) bool {

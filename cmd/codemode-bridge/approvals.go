@@ -38,8 +38,8 @@ func approvalsCommand(con *console) *cobra.Command {
 	return group
 }
 
-// openRequestStore opens the requests of the configuration's bridges. There may be
-// none yet.
+// openRequestStore opens the file in which the configuration's bridges keep their
+// requests. The error is errNeverAsked if there is none yet.
 func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlstore.RequestStore, error) {
 	cfg, err := con.load()
 	if err != nil {
@@ -64,11 +64,11 @@ func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlst
 	return cfg, store, nil
 }
 
-// errNeverAsked is what there is to say where no bridge has asked anything yet.
+// errNeverAsked says that no bridge of this configuration has asked anything yet.
 var errNeverAsked = errors.New("nothing was ever asked here")
 
-// readRequests is withRequests for lists, which are empty where nothing was
-// ever asked. Own is the id of the configuration.
+// readRequests is withRequests for commands that list: if nothing was ever asked,
+// the list is empty. Own is the id of the configuration.
 func readRequests(ctx context.Context, con *console, do func(broker *approval.Broker, own string) error) error {
 	err := withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) error {
 		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
@@ -91,7 +91,7 @@ func withRequests(ctx context.Context, con *console, do func(*config.Config, *sq
 }
 
 // callStates reads from the audit log what became of a settled request's calls;
-// nil where there is no log. Their errors are fit to be shown.
+// nil if there is no log. Their errors are escaped for display.
 func callStates(ctx context.Context, con *console, cfg *config.Config, e approval.StoredRequest) (states map[int]ledger.CallState, err error) {
 	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
 		return nil, nil
@@ -151,7 +151,7 @@ func approvalsList(con *console) *cobra.Command {
 	return c
 }
 
-// withoutEmpty drops the last column of a table if it says nothing.
+// withoutEmpty drops the last column of a table if all its cells are empty.
 func withoutEmpty(table [][]string) [][]string {
 	last := len(table[0]) - 1
 	if slices.ContainsFunc(table[1:], func(row []string) bool { return row[last] != "" }) {
@@ -199,7 +199,7 @@ func approvalsShow(con *console) *cobra.Command {
 	return c
 }
 
-// find finds a request by its id, or by how the id begins.
+// find finds a request by its id or the beginning of it.
 func find(ctx context.Context, store *sqlstore.RequestStore, id string) (approval.StoredRequest, error) {
 	e, err := approvalview.Find(ctx, store, id)
 	if unknown := (*approvalview.FindError)(nil); errors.As(err, &unknown) {
@@ -216,11 +216,11 @@ func (con *console) completeRequest(c *cobra.Command, _ []string, _ string) ([]s
 			ids = append(ids, e.ID+"\t"+approval.Summary(e.Request))
 		}
 		return err
-	}) // a completion that fails offers nothing
+	}) // on an error there is nothing to complete with
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// An answering is what the flags of approve and deny say.
+// An answering holds the flags of approve and deny.
 type answering struct {
 	verdict   approval.Verdict
 	rows      []string
@@ -229,6 +229,9 @@ type answering struct {
 	identical bool
 }
 
+// scopeWords are what a yes may cover, as a person writes it.
+var scopeWords = []string{"once", "session", "session-any"}
+
 func approvalsApprove(con *console) *cobra.Command {
 	var o answering
 	var scope string
@@ -236,6 +239,9 @@ func approvalsApprove(con *console) *cobra.Command {
 		Use: "approve id...", Short: "Allow calls, as an approver", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
 		Long: "Allows calls. Asks for your approver's token on the terminal without showing it; programs use the\nHTTP API or --token-stdin. The calls are printed first; exactly what is printed is sent.",
 		RunE: func(c *cobra.Command, ids []string) error {
+			if err := cli.OneOf("scope", scope, scopeWords...); err != nil {
+				return err
+			}
 			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
 			return answerRequests(c.Context(), con, ids, o)
 		},
@@ -248,7 +254,7 @@ func approvalsApprove(con *console) *cobra.Command {
 	f.StringVar(&o.args, "args", "", "send this `JSON` object instead; it is checked and judged like any call")
 	f.BoolVar(&o.identical, "identical", false, "also every other request that waits for the same call")
 	answerFlags(con, c, &o)
-	cli.Complete(c, "scope", []string{"once", "session", "session-any"})
+	cli.Complete(c, "scope", scopeWords)
 	return c
 }
 
@@ -269,7 +275,7 @@ func answerFlags(con *console, c *cobra.Command, o *answering) {
 	con.JSONFlag(c)
 }
 
-// answerRequests brings an approver's verdict to requests.
+// answerRequests answers requests with the verdict of an approver.
 func answerRequests(ctx context.Context, con *console, ids []string, o answering) error {
 	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
 		for _, row := range o.rows {
@@ -298,7 +304,7 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 				return err
 			}
 		}
-		if o.verdict.Approve { // what is allowed is what was shown: these calls, by their digest
+		if o.verdict.Approve { // the approval is bound to the digest of what is shown here
 			for _, e := range entries {
 				lines := approvalview.Lines(e, realmOf(cfg).Configuration, time.Now())
 				if o.verdict.Args != nil {
@@ -331,8 +337,8 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 	})
 }
 
-// authenticate finds out which approver sits at the terminal, by their token:
-// a terminal alone proves nothing.
+// authenticate identifies the approver at the terminal by their token: having a
+// terminal proves nothing.
 func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
 	people, err = pending.Approvers(cfg, realmOf(cfg))
 	if err != nil {
@@ -352,8 +358,8 @@ func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *app
 	return people, who, token, nil
 }
 
-// readToken reads a token that nobody sees, not even one that is typed before
-// the question stands there: that is thrown away.
+// readToken reads a token without echoing it. What was typed before the prompt is
+// discarded.
 func readToken(con *console, fromStdin bool) (string, error) {
 	if fromStdin {
 		line, err := bufio.NewReader(io.LimitReader(con.In, 4096)).ReadString('\n')
@@ -366,7 +372,7 @@ func readToken(con *console, fromStdin bool) (string, error) {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return "", &cli.UsageError{Err: errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
 	}
-	shown, err := term.MakeRaw(int(file.Fd())) // from here on nothing is echoed, and a return is one
+	shown, err := term.MakeRaw(int(file.Fd())) // no echo from here on, and Return arrives as \r
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
@@ -384,7 +390,7 @@ func readToken(con *console, fromStdin bool) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// grantsCommand shows and ends what was allowed for longer.
+// grantsCommand lists and revokes grants.
 func grantsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "grants", Short: "What was allowed for a session"}
 	list := &cobra.Command{

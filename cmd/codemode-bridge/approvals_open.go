@@ -22,13 +22,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// openFor is how long a browser may take to read the file that leads it to the
-// page.
+// openFor is how long a browser may take to read the file that redirects it to
+// the page.
 const openFor = 20 * time.Second
 
-// approvalsOpen signs an approver in on the page without bringing their token
-// into a browser: by a code, good once. The code stands in no text that a model
-// reads and in the arguments of no process.
+// approvalsOpen signs an approver in on the page with a one-time code, so that
+// their token never enters a browser. The code is in no text that a model reads
+// and not among the arguments of any process.
 func approvalsOpen(con *console) *cobra.Command {
 	var at string
 	var fromStdin, show bool
@@ -69,7 +69,8 @@ func approvalsOpen(con *console) *cobra.Command {
 	return c
 }
 
-// pageOf is the address of a configuration's page, or the one that was given.
+// pageOf returns the address of the page: at if it is given, else the
+// configuration's. It refuses one to which a token would travel in the clear.
 func pageOf(cfg *config.Config, at string) (string, error) {
 	if at != "" {
 		u, err := url.Parse(at)
@@ -95,7 +96,7 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-// signInCode asks the page for a code, as whoever has the token.
+// signInCode asks the page for a one-time code for the holder of token.
 func signInCode(ctx context.Context, base, token string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -105,7 +106,7 @@ func signInCode(ctx context.Context, base, token string) (string, error) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+token)
-	// The token goes there and nowhere else.
+	// The token goes to base and nowhere else: no proxy, no redirect.
 	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	res, err := client.Do(r)
@@ -124,8 +125,8 @@ func signInCode(ctx context.Context, base, token string) (string, error) {
 	return answer.Code, nil
 }
 
-// openPrivately leads the browser to a link by a file that only this user can
-// read: arguments of a process can be read by all.
+// openPrivately opens a link in the browser through a file that only this user can
+// read: every user can read the arguments of a process.
 func openPrivately(ctx context.Context, con *console, base, link string) (err error) {
 	dir, err := os.MkdirTemp("", "codemode-bridge-") // of mode 0700
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// An approver's token leaves the machine under TLS alone.
+// An approver's token leaves the machine only over TLS.
 func TestPageOf(t *testing.T) {
 	for at, want := range map[string]string{
 		"http://127.0.0.1:7421/":      "http://127.0.0.1:7421",

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A command line is the real binary with a configuration of its own.
+// A commandLine is the real binary with a configuration of its own.
 type commandLine struct {
 	*testing.T
 	bin, home, file string
@@ -30,7 +30,7 @@ func newCommandLine(t *testing.T, config string) commandLine {
 	return c
 }
 
-// program is the binary with arguments; stdin is what it reads.
+// program is the binary with arguments, and with stdin as its standard input.
 func (c commandLine) program(stdin string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(c.bin, "codemode-bridge"), append([]string{"-c", c.file}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+c.home, "USERPROFILE="+c.home, "XDG_CONFIG_HOME="+c.home, "XDG_STATE_HOME="+c.home, "XDG_CACHE_HOME="+c.home)
@@ -39,7 +39,7 @@ func (c commandLine) program(stdin string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs it to its end: what it wrote, and its exit code.
+// run runs it to its end, and returns what it wrote and its exit code.
 func (c commandLine) run(stdin string, args ...string) (stdout, stderr string, code int) {
 	c.Helper()
 	cmd := c.program(stdin, args...)
@@ -51,7 +51,7 @@ func (c commandLine) run(stdin string, args ...string) (stdout, stderr string, c
 	return out.String(), talk.String(), cmd.ProcessState.ExitCode()
 }
 
-// does runs it and wants it to succeed, without a line of a log beside its answer.
+// does runs it and checks that it succeeds, with no log line beside its answer.
 func (c commandLine) does(stdin string, args ...string) string {
 	c.Helper()
 	out, talk, code := c.run(stdin, args...)
@@ -64,7 +64,7 @@ func (c commandLine) does(stdin string, args ...string) string {
 	return out
 }
 
-// refuses runs it and wants it to fail with words on standard error.
+// refuses runs it and checks that it fails with words on standard error.
 func (c commandLine) refuses(words, stdin string, args ...string) {
 	c.Helper()
 	out, talk, code := c.run(stdin, args...)
@@ -73,8 +73,8 @@ func (c commandLine) refuses(words, stdin string, args ...string) {
 	}
 }
 
-// evaluates starts a script that will ask, and returns the id of its question
-// and what it prints in the end.
+// evaluates starts a script that asks, and returns the id of its request, and a function
+// that waits for what it prints at its end.
 func (c commandLine) evaluates(code string) (id string, result func() string) {
 	c.Helper()
 	cmd := c.program("", "eval", code)
@@ -114,7 +114,7 @@ const queueing = `{
 func TestApprovalsAtTheCommandLine(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, queueing)
-	for _, list := range []string{"approvals", "grants"} { // where nothing was ever asked, lists are empty
+	for _, list := range []string{"approvals", "grants"} { // if nothing was ever asked, lists are empty
 		if got := strings.TrimSpace(c.does("", list, "list", "--json")); got != "[]" {
 			t.Errorf("%s list prints %q", list, got)
 		}
@@ -162,9 +162,9 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 	id, result = c.evaluates(`try { await codemode.utils__csv_parse({text: "a,b"}) } catch (e) { return e.reason }`)
 	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin")
 	c.does("", "approvers", "delegate", "ann", "jo", "--until", "2999-12-31")
-	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin") // before somebody has confirmed it
+	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin") // nobody has confirmed the edit yet
 	c.does(ann, "config", "confirm", "--token-stdin", "--reason", "ann is away")
-	// What the file says since is nothing to a bridge that goes by what it read.
+	// The bridge uses what it read at its start, not what the file says now.
 	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin")
 	c.does(jo, "approvals", "deny", id, "--token-stdin")
 	if got := result(); got != `"declined"` {
@@ -186,7 +186,7 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 		t.Errorf("the script returned %s", got)
 	}
 
-	// A run that is stopped leaves no open question, and the question says who it was.
+	// A run that is stopped leaves no open request, and its request says who stopped it.
 	id, result = c.evaluates(hash)
 	var asked struct{ Run string }
 	if err := json.Unmarshal([]byte(c.does("", "approvals", "show", id, "--json")), &asked); err != nil {
@@ -210,19 +210,22 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 	}
 }
 
-// A yes for the session is kept for it, seen and revoked from elsewhere.
+// An approval for the session is kept as a grant, which other processes list and revoke.
 func TestGrantsAtTheCommandLine(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, queueing)
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
 	jo := strings.TrimSpace(c.does("", "approvers", "add", "jo"))
-	// A later call is asked only because the first one's grant was revoked.
+	// The later call asks only because the grant of the first was revoked.
 	id, result := c.evaluates(`
 		await codemode.utils__hash({text: "x"});
 		for (let i = 0; i < 900; i++) {
 			await new Promise(r => setTimeout(r, 50));
 			try { await codemode.utils__hash({text: "x"}) } catch (e) { return e.reason }
 		}`)
+	if _, said, code := c.run(ann, "approvals", "approve", id, "--token-stdin", "--scope", "foo"); code != 2 || !strings.Contains(said, `--scope must be one of once, session, session-any, not "foo"`) {
+		t.Errorf("a scope that is none exits with %d: %s", code, said)
+	}
 	c.does(ann, "approvals", "approve", id, "--token-stdin", "--scope", "session")
 	var grants []struct{ ID, Script, By string }
 	eventually(t, "nothing is granted", func() bool {

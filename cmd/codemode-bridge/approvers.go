@@ -58,7 +58,7 @@ func approversCommand(con *console) *cobra.Command {
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: cli.OneArg,
-		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm), which takes the role admin. So the first one is an admin unless\n--role says otherwise; every further one is an approver.",
+		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead.\nA running bridge takes the first approver over at once, and every further one when an approver with the role\nadmin has confirmed the change (codemode-bridge config confirm). So the first one is an admin unless --role\nsays otherwise; every further one is an approver.",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, sum := approval.NewToken()
 			one := map[string]any{"name": args[0]}
@@ -161,7 +161,8 @@ func approversCommand(con *console) *cobra.Command {
 	return group
 }
 
-// addedRole is the role of an approver who is added.
+// addedRole returns the role of a new approver: the one that was named, else admin
+// for the first and approver for the others.
 func addedRole(said string, first bool) config.ApproverRole {
 	switch {
 	case said != "":
@@ -177,11 +178,11 @@ func nobodyMayConfirm(cfg *config.Config) bool {
 	return len(cfg.Approvals.Approvers) > 0 && !pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
 }
 
-// nobodyConfirms is the warning then.
+// nobodyConfirms is the warning to print if nobodyMayConfirm.
 const nobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config accept --offline takes it over`
 
-// editConfig changes the configuration file, in one step, and only if what
-// comes out of it is a good configuration.
+// editConfig changes the configuration file in one step. If the result would not be
+// a valid configuration, the file stays as it is.
 func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
 	path, err := con.file()
 	if err != nil {
@@ -203,8 +204,9 @@ func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte
 	return err
 }
 
-// rewrite changes the configuration file at path in one step, if what comes out of
-// it is a good configuration and before, which is given that, agrees.
+// rewrite changes the configuration file at path in one step. It writes nothing if
+// the result is not a valid configuration, or if before, which is called with it,
+// returns an error.
 func rewrite(con *console, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
 	return setup.Rewrite(path, edit, func(text []byte) (*config.Config, error) { return con.parseFile(path, text) }, before)
 }

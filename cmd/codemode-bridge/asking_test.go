@@ -1,6 +1,6 @@
 package main_test
 
-// Trials of asking people, on the real binary.
+// Tests of asking people, with the real binary.
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ type asked struct {
 	Until           time.Time
 }
 
-// starts begins a run through the API, as an approver.
+// starts starts a run through the API, as an approver.
 func (b *heldBench) starts(token, code string) (run string) {
 	b.Helper()
 	status, text := b.api(token, "POST", "/api/runs?wait=0s", map[string]any{"code": code})
@@ -60,7 +60,7 @@ func (b *heldBench) asksOrEnds(run string) (first asked, asks bool) {
 
 func (b *heldBench) open() []asked { b.Helper(); return b.openTo(annsToken) }
 
-// openTo are the requests that wait, as whoever has the token reads them.
+// openTo returns the open requests, as the holder of token reads them.
 func (b *heldBench) openTo(token string) []asked {
 	b.Helper()
 	status, text := b.api(token, "GET", "/api/pending", nil)
@@ -76,7 +76,7 @@ func (b *heldBench) approve(token string, q asked) (status int, text string) {
 	return b.api(token, "POST", "/api/decide/"+q.ID, map[string]any{"decision": "approve", "digest": q.Digest})
 }
 
-// ends waits for a run's end, and returns what its script returned.
+// ends waits for a run to end, and returns its state and what its script returned.
 func (b *heldBench) ends(run string) (state string, result json.RawMessage) {
 	b.Helper()
 	for range 10 {
@@ -96,8 +96,8 @@ func (b *heldBench) ends(run string) (state string, result json.RawMessage) {
 	return "", nil
 }
 
-// A thousand calls wait, more than may be asked at a time: all are answered,
-// in turn, and the page and the status say how many there are.
+// A thousand calls wait, more than may be asked at a time: all are answered in turn, and
+// the page and the status say how many there are.
 func TestThousandCallsWait(t *testing.T) {
 	t.Parallel()
 	const calls, open = 1000, 20
@@ -147,8 +147,8 @@ func TestThousandCallsWait(t *testing.T) {
 	}
 }
 
-// A yes at the very moment of something that ends the question: whichever
-// comes first, what the approver, the script and the log say is the same.
+// An approval arrives at the very moment of something that ends its request: whichever
+// comes first, the approver, the script and the log are told the same.
 func TestDecisionAtTheSameInstant(t *testing.T) {
 	t.Parallel()
 	config := func(rule string) string {
@@ -162,9 +162,9 @@ func TestDecisionAtTheSameInstant(t *testing.T) {
 	const patient, short = "", `, "timeout": "1s"`
 	for name, row := range map[string]struct {
 		rule string
-		// meanwhile is what happens at the same time as the yes.
+		// meanwhile is what happens at the same time as the approval.
 		meanwhile func(b *heldBench, run string, q asked)
-		// lost says that a yes may count and nothing be sent.
+		// lost says that the approval may count although nothing is sent.
 		lost bool
 	}{
 		"the time-out": {short, func(*heldBench, string, asked) {}, false},
@@ -198,7 +198,7 @@ func TestDecisionAtTheSameInstant(t *testing.T) {
 				state, result := b.ends(run)
 				log := b.does("", "audit", "query", "--run", run, "--event-type", "outcome", "--json")
 				sent := strings.Contains(log, `"outcome":"done"`)
-				if state != "stopped" && (string(result) == `"sent"`) != sent { // a stopped script says nothing
+				if state != "stopped" && (string(result) == `"sent"`) != sent { // a stopped script returns nothing
 					t.Errorf("the script says %s, the log %s", result, log)
 				}
 				if sent && status != 200 {
@@ -207,15 +207,15 @@ func TestDecisionAtTheSameInstant(t *testing.T) {
 				if !sent && status == 200 && !row.lost {
 					t.Errorf("the yes counted, and nothing was sent: %s %s", state, result)
 				}
-				b.write(t, config(row.rule)) // what was made stricter is taken back
+				b.write(t, config(row.rule)) // undoes what made it stricter
 			}
 			b.does("", "audit", "verify")
 		})
 	}
 }
 
-// asksOnceMore starts runs until one asks: the others were denied by a policy
-// that is on its way out, or nobody looked before their time was over.
+// asksOnceMore starts runs until one asks: earlier ones may be denied by a policy that is
+// about to be replaced, or expire before the test sees their request.
 func (b *heldBench) asksOnceMore() (run string, q asked) {
 	b.Helper()
 	eventually(b.T, "no run asks", func() bool {
@@ -232,7 +232,7 @@ func (b *heldBench) asksOnceMore() (run string, q asked) {
 	return run, q
 }
 
-// Trial P20: who asks for a call does not allow it, by whatever way they come.
+// Whoever asks for a call cannot approve it, through whatever channel.
 func TestRequesterIsNoApprover(t *testing.T) {
 	t.Parallel()
 	b := serves(t, fmt.Sprintf(`{

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// become lets this process go on as another user.
+// become makes this process continue as another user.
 func become(user string) error {
 	if user == "own" {
 		return nil
@@ -28,8 +28,8 @@ func become(user string) error {
 	return err
 }
 
-// Trial P19: an upstream server that runs as another user finds nothing that
-// could bring a yes, even where no rule of the bridge is in its way.
+// An upstream server that runs as another user finds nothing with which it could approve
+// a call, even where no rule of the bridge is in its way.
 func TestAnotherUserCannotApprove(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -37,7 +37,7 @@ func TestAnotherUserCannotApprove(t *testing.T) {
 	}
 	const nobody = "65534"
 	b := besiege(t, nobody)
-	// What keeps others out is what the bridge makes, not the folder of this test.
+	// The files of the bridge have to keep others out, not the test's own folder.
 	for dir := b.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,7 @@ package main_test
 
 import "errors"
 
-// become lets this process go on as another user.
+// become makes this process continue as another user.
 func become(user string) error {
 	if user == "own" {
 		return nil

@@ -1,12 +1,11 @@
 package main_test
 
-// The model can't approve. An upstream server whose tools do whatever a script
-// says (fetch, shell, read, write) is turned against the bridge that calls it,
-// while requests wait for a person. None of it may bring a yes, and all of it
-// is in the audit log.
+// The model can't approve. While requests wait for a person, scripts turn an upstream
+// server whose tools do whatever they are told (fetch, shell, read, write) against the
+// bridge that calls it. None of that may approve a request, and all of it is in the audit
+// log.
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -27,13 +26,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// handsVariable makes this program the server whose tools do anything: as the
-// user with that number, or, with "own", as whoever started it.
+// handsVariable makes this program the server whose tools do anything, running as the
+// user with that id or, with "own", as whoever started it.
 const handsVariable = "FAKE_UPSTREAM_HANDS"
 
 // serveHands serves the tools
 //
-//	fetch  makes a request, to dial if that is given, whatever the URL names
+//	fetch  makes a request; with dial, to that address, whatever the URL says
 //	shell  runs a command
 //	read   reads a file
 //	write  writes one
@@ -98,8 +97,8 @@ func serveHands() error {
 	return server.Run(context.Background(), &mcp.StdioTransport{})
 }
 
-// A besieged bridge has two requests that wait, about calls whose effects are
-// counted, and a client that wants them allowed.
+// A besieged bridge has two open requests, about calls whose effects are counted, and a
+// client that wants them approved.
 type besieged struct {
 	*home
 	page, token string
@@ -108,7 +107,7 @@ type besieged struct {
 	attacker    *mcp.ClientSession
 }
 
-// besiege starts one. The attacker's server is the user hands, see handsVariable.
+// besiege starts one. The attacker's server runs as the user hands; see handsVariable.
 func besiege(t *testing.T, hands string) *besieged {
 	t.Helper()
 	self, err := os.Executable()
@@ -140,22 +139,9 @@ func besiege(t *testing.T, hands string) *besieged {
 
 	bridge := h.command("serve", "--listen", "127.0.0.1:0")
 	bridge.Env[0] = "PATH=" + programs(t) + string(filepath.ListSeparator) + os.Getenv("PATH")
-	if err := bridge.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if bridge.Process.Signal(os.Interrupt) != nil {
-			bridge.Process.Kill() // Windows knows no interrupt
-		}
-		bridge.Wait()
-	})
-	var greeting []string
-	eventually(t, "it does not start", func() bool {
-		greeting = regexp.MustCompile(`endpoint +(\S+)[\s\S]*approve +(http://\S+)\n`).FindStringSubmatch(h.talk.String())
-		return greeting != nil
-	})
-	b.page = greeting[2]
-	s := serving{endpoint: greeting[1]}
+	var s serving
+	s.start(t, bridge)
+	b.page = s.page
 	owner, err := s.connect(t, "")
 	if err != nil {
 		t.Fatal(err)
@@ -180,29 +166,11 @@ func besiege(t *testing.T, hands string) *besieged {
 // send is what an approver sends, with their token.
 func (b *besieged) send(method, path string, body map[string]any) (status int, answer string) {
 	b.t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r, err := http.NewRequest(method, b.page+path, bytes.NewReader(text))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err = io.ReadAll(res.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
+	res, answer := request(b.t, http.DefaultClient, method, b.page+path, http.Header{"Authorization": {"Bearer " + b.token}}, body)
+	return res.StatusCode, answer
 }
 
-// open are the requests that wait.
+// open returns the open requests.
 func (b *besieged) open() []map[string]any {
 	b.t.Helper()
 	cmd := b.command("approvals", "list", "--json")
@@ -217,7 +185,7 @@ func (b *besieged) open() []map[string]any {
 	return all
 }
 
-// unmoved wants both requests to wait still, and nothing to be done.
+// unmoved checks that both requests still wait and that no call had an effect.
 func (b *besieged) unmoved(after string) {
 	b.t.Helper()
 	if got := b.open(); len(got) != 2 {
@@ -228,8 +196,8 @@ func (b *besieged) unmoved(after string) {
 	}
 }
 
-// attack runs a script of the attacker's. It sees in input what the attacker is
-// taken to know: where the page is, the requests, and what a yes looks like.
+// attack runs a script of the attacker's. Its input has what the attacker is assumed to
+// know: where the page is, the requests, and what an approval looks like.
 func (b *besieged) attack(script string, input map[string]any) string {
 	b.t.Helper()
 	known := map[string]any{"page": b.page, "requests": b.asked, "home": b.dir}
@@ -327,7 +295,7 @@ func TestModelCannotApprove(t *testing.T) {
 				for _, args := range []map[string]any{
 					{"run": r["run"]}, {"run": r["run"], "decision": "approve", "id": r["id"]}, {"code": "return 1", "approve": true, "request": r["id"]}, {"query": r["id"]},
 				} {
-					_, _ = b.attacker.CallTool(t.Context(), &mcp.CallToolParams{Name: tool.Name, Arguments: args}) // what it answers is not the point
+					_, _ = b.attacker.CallTool(t.Context(), &mcp.CallToolParams{Name: tool.Name, Arguments: args}) // its answer does not matter
 				}
 			}
 		}
@@ -388,7 +356,7 @@ func TestModelCannotApprove(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			t.Skip("the browser is opened by xdg-open here")
 		}
-		// A browser that says what it was given, and what stands there.
+		// A browser that prints its arguments and the content of the file they name.
 		dir := t.TempDir()
 		given, browser := filepath.Join(dir, "given"), "#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/part; cat \"$1\" >> "+dir+"/part; mv "+dir+"/part "+dir+"/given\n"
 		if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(browser), 0o700); err != nil {
@@ -418,7 +386,7 @@ func TestModelCannotApprove(t *testing.T) {
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("%s stays: %v", file, err)
 		}
-		// Once; and so much that was wrong was tried above that the next may be too many.
+		// The code is good once. The attempts above may have used up the rate limit too.
 		for _, want := range [][]int{{http.StatusOK}, {http.StatusUnauthorized, http.StatusTooManyRequests}} {
 			res, err := http.Post(b.page+"/api/login", "application/json", strings.NewReader(`{"code":"`+code[1]+`"}`))
 			if err != nil {
@@ -430,8 +398,8 @@ func TestModelCannotApprove(t *testing.T) {
 		}
 	})
 
-	// All of that is in the log, and whoever has a token can still decide. What
-	// they send is good once, for that request, and with their token alone.
+	// All of that is in the log, and the holder of a token can still decide. What they
+	// send is good once, for that request only, and only with their token.
 	if n := b.count("--event-type", "intent", "--server", "hands"); n < tries+7 {
 		t.Errorf("%d tries are recorded, of %d and more", n, tries)
 	}
@@ -448,7 +416,7 @@ func TestModelCannotApprove(t *testing.T) {
 		if status, text := approve(r); status != http.StatusConflict {
 			t.Errorf("the same yes again: %d %s", status, text)
 		}
-		if i == 0 { // what was seen of it opens nothing else
+		if i == 0 { // replaying it approves nothing else
 			b.attack(`
 				const other = input.requests[1];
 				for (const digest of [other.digest, input.requests[0].digest])

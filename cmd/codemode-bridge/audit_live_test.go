@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The log tells of a bridge from its start to its end, to other processes
-// while it runs, and leaves a checkpoint in the second place.
+// The log covers a bridge from its start to its end, other processes can read it
+// meanwhile, and a checkpoint is left in the second place.
 func TestLogOfALiveBridge(t *testing.T) {
 	t.Parallel()
 	config := map[string]any{
@@ -47,7 +47,7 @@ func TestLogOfALiveBridge(t *testing.T) {
 	}
 	tailed := make(chan string)
 	go func() {
-		text, _ := io.ReadAll(lines) // an end by a signal is one too
+		text, _ := io.ReadAll(lines) // it may end by a signal
 		tailed <- string(text)
 	}()
 	bridge.call(t, "eval", map[string]any{"code": `return codemode.utils__hash({text: "abc"})`})
@@ -99,7 +99,7 @@ func TestLogOfALiveBridge(t *testing.T) {
 	}
 }
 
-// A bridge removes what is more than audit.keepRows, and what remains can be verified.
+// A bridge removes rows beyond audit.keepRows, and what remains can be verified.
 func TestLogKeepsSoManyRows(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{
@@ -112,7 +112,7 @@ func TestLogKeepsSoManyRows(t *testing.T) {
 	}
 	h.connect()
 	left := h.count()
-	for deadline := time.Now().Add(30 * time.Second); left > 110; left = h.count() { // what the bridge writes at its start comes on top
+	for deadline := time.Now().Add(30 * time.Second); left > 110; left = h.count() { // the bridge adds some rows at its start
 		if time.Now().After(deadline) {
 			t.Fatalf("%d rows are left", left)
 		}
@@ -123,8 +123,8 @@ func TestLogKeepsSoManyRows(t *testing.T) {
 	h.says([]int{0}, "audit", "verify", "--log", filepath.Join(h.dir, "state", "codemode-bridge", "audit.db"))
 }
 
-// A damaged log lets the bridge start, so that it can say why it calls
-// nothing; once it is repaired, calls go on without a new start.
+// With a damaged log the bridge starts, so that it can say why it makes no calls; once
+// the log is repaired, it makes them without a restart.
 func TestDamagedLogStopsCalls(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{"surface": "full", "servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}}})
@@ -135,7 +135,7 @@ func TestDamagedLogStopsCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range text[16:] { // all but the words that say what kind of file it is
+	for i := range text[16:] { // all but the file type at its beginning
 		text[16+i] ^= 0x55
 	}
 	if err := os.WriteFile(log, text, 0o600); err != nil {
@@ -177,8 +177,8 @@ func TestDamagedLogStopsCalls(t *testing.T) {
 	h.says([]int{0}, "audit", "verify")
 }
 
-// What stats suggests can be pasted: then the calls that were approved are not
-// asked any more, and others are.
+// A rule that stats suggests can be pasted into the profile: then calls like the approved
+// ones no longer ask, and others still do.
 func TestSuggestionCanBePasted(t *testing.T) {
 	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
@@ -189,7 +189,7 @@ func TestSuggestionCanBePasted(t *testing.T) {
 	}
 	h := newHome(t, config)
 	first := h.connect()
-	// One after the other: calls of one loop that wait together are one question.
+	// One after the other: calls of a loop that wait at the same time are one request.
 	first.call(t, "eval", map[string]any{"code": `for (let i = 0; i < 6; i++) await codemode.fake__write({path: "/srv/notes/" + i + ".md", i});`})
 	if len(first.asked) == 0 {
 		t.Fatal("nobody was asked")

@@ -11,16 +11,17 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
-// What was confirmed of a configuration file is compared with what it says by
-// package pending. Here its errors get their hints.
+// Package pending compares a configuration file with what was last confirmed of it.
+// This file calls it for the commands, and adds hints to its errors.
 
-// history is what was confirmed of this user's configuration files.
+// history knows what was confirmed of this user's configuration files.
 func history(con *console) *pending.History {
 	return &pending.History{Env: con.Env, Policy: con.policy}
 }
 
 // judge compares a configuration with what was confirmed of its file and, in a
-// bridge that runs, with what is in force. Nil means that it may be taken over.
+// running bridge, with what is in force. A nil change means that it may be taken
+// over.
 func judge(con *console, cfg, running *config.Config) (*pending.Change, error) {
 	change, err := history(con).Judge(cfg, running)
 	return change, hinted(err)
@@ -37,25 +38,26 @@ func hinted(err error) error {
 	return err
 }
 
-// refusal is the error of what cannot be done while a configuration is pending.
+// refusal is the error of a command that cannot proceed while a configuration is
+// pending; more continues its text.
 func refusal(c *pending.Change, more string) error {
 	return &configError{fmt.Errorf("%s waits for an approver: %s%s", c.Key(), strings.Join(c.Why, "; "), more), c.WayOn() + "; or take the edit back"}
 }
 
-// recordedAs is what records say of a configuration.
+// recordedAs returns what audit records say of a configuration.
 func recordedAs(cfg *config.Config) recorder.Config {
 	return recorder.Config{File: cfg.File, Policy: cfg.Profiles.Revision(), Digest: cfg.Digest.String()}
 }
 
-// A beginning is what a bridge starts with.
+// A beginning is the configuration that a bridge starts with.
 type beginning struct {
-	cfg    *config.Config // that is in force
-	file   *config.Config // what the file says: another one if that waits for an approver
-	looked []string       // the variables that cfg was read with
+	cfg    *config.Config // in force
+	file   *config.Config // what the file says; differs from cfg if it waits for an approver
+	looked []string       // the environment variables that cfg refers to
 }
 
-// beginServing reads the configuration for a bridge that goes on running. Where the
-// file waits for an approver, what was confirmed last goes on.
+// beginServing reads the configuration for a bridge that keeps running. If the file
+// waits for an approver, the bridge starts with what was last confirmed.
 func beginServing(con *console) (beginning, error) {
 	cfg, looked, err := con.loadLooked()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Two configurations of one user share the audit log, by default. What began
-// under one neither reaches the servers of the other nor is seen there, and the
-// other says whose it is: after a yes, after a no under a looser policy, and
-// while the bridge that asked is alive.
+// Two configurations of one user share the audit log, by default. A run of one neither
+// reaches the servers of the other nor is listed there, and the other says whose it is:
+// after an approval, after a denial under a looser policy, and while the bridge that
+// asked is alive.
 func TestTwoConfigurationsOfOneUser(t *testing.T) {
 	t.Parallel()
 	const profile = `{"asklist": ["db__*"], "elicitationFallback": "queue"}`
@@ -92,9 +92,10 @@ func TestTwoConfigurationsOfOneUser(t *testing.T) {
 	}
 }
 
-// A server without a folder of its own runs in that of the window, where the same
-// command may be another server. A run goes on in the folder that it began in:
-// a window in another one leaves it alone, and the command line goes there.
+// A server without a cwd of its own runs in the folder of the window, and in another
+// folder the same command may be another server. So a run is resumed in the folder in
+// which it began: windows in other folders leave it alone, and the command line goes
+// there.
 func TestARunGoesOnInItsFolder(t *testing.T) {
 	t.Parallel()
 	config := map[string]any{

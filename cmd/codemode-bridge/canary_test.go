@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Secrets, one for each way in. Those that only a look can find look like what
-// they are; the others have a telling name before them.
+// canaries are secrets, one for each way in. Those without a telling name are
+// recognised by their look.
 var canaries = map[string]string{
 	"a variable":                   "canary-variable-7f3a91c2",
 	"a server's environment":       "canary-environment-7f3a91c2",
@@ -33,10 +33,9 @@ var canaries = map[string]string{
 	"a configuration with a fault": "canary-faulty-7f3a91c2",
 }
 
-// What is secret is found in nothing that the bridge writes, shows or says:
-// not in its files, its log, the questions to the person, the status, the
-// audit log and what is printed of it. What a server itself was sent, and
-// what it answered, is between it and the script.
+// No secret is in anything that the bridge writes or shows: its files, its log, the
+// questions to the person, the status, the audit log and what is printed of it. Only what
+// a server was sent and what it answered reaches the script as it is.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	c := canaries
@@ -132,8 +131,8 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 
-	// The test sees what it looks at: the calls are there, and so is a secret
-	// that stands for the rest, by its fingerprint.
+	// The log does have the calls, and a secret can be found there by its fingerprint:
+	// otherwise the test would prove nothing.
 	for _, want := range []string{"fake__write", "hidden", "refused", "fp:"} {
 		if !strings.Contains(shown["audit show"], want) {
 			t.Errorf("%q is missing from\n%s", want, shown["audit show"])
@@ -161,9 +160,8 @@ func (h *home) await(event string, n int) {
 	}
 }
 
-// Whatever happens to the bridge, a server has had no effect that was not
-// announced in the log before, and the log is whole: here it is killed while
-// calls are under way.
+// Whatever happens to the bridge, the log is whole and has an intent from before every
+// effect on a server: here the bridge is killed while calls are under way.
 func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
 	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")

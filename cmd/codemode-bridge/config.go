@@ -24,7 +24,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A configError is a configuration that cannot be used at all.
+// A configError is a problem of the setup as a whole, such as a configuration that
+// is missing, with a hint what to do about it. Mistakes within the file are
+// config.Problems.
 type configError struct {
 	err  error
 	hint string
@@ -33,8 +35,8 @@ type configError struct {
 func (e *configError) Error() string { return e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
 
-// file is the configuration file that the command line, the environment or
-// custom names, as an absolute path.
+// file is the absolute path of the configuration file: as --config or
+// $CODEMODE_CONFIG names it, else in its usual place.
 func (con *console) file() (string, error) {
 	path := con.configPath
 	if path == "" {
@@ -56,8 +58,9 @@ func (con *console) load() (*config.Config, error) {
 	return cfg, err
 }
 
-// loadLooked reads the configuration and names the variables that it was read
-// with. Those that say where it is are not among them.
+// loadLooked reads the configuration and returns the names of the environment
+// variables that were looked up in reading it. Those that say where the file is are
+// not among them.
 func (con *console) loadLooked() (cfg *config.Config, looked []string, err error) {
 	path, err := con.file()
 	if err != nil {
@@ -81,7 +84,8 @@ func (con *console) loadLooked() (cfg *config.Config, looked []string, err error
 	}
 }
 
-// shown is path as the person wrote it, if it was written.
+// shown is the path of the configuration as the person wrote it on the command
+// line, else path.
 func (con *console) shown(path string) string {
 	if con.configPath != "" {
 		return con.configPath
@@ -89,7 +93,8 @@ func (con *console) shown(path string) string {
 	return path
 }
 
-// policy are the options of the policy: our own files, which no call may name.
+// policy returns the options for compiling profiles: our own files, which no call
+// may name.
 func (con *console) policy(path string) profiles.Options {
 	o := profiles.Options{OwnFiles: []string{path, confirmed.Resolve(path)}}
 	if overlay, err := con.overlay(path); err == nil && overlay != "" {
@@ -101,8 +106,8 @@ func (con *console) policy(path string) profiles.Options {
 	return o
 }
 
-// specs are a configuration's servers as package upstream wants them. They
-// hold the secrets in clear.
+// specs converts a configuration's servers for package upstream. They hold the
+// secrets in clear.
 func specs(cfg *config.Config) []upstream.Spec {
 	var all []upstream.Spec
 	for _, name := range cfg.ServerNames() {
@@ -112,9 +117,11 @@ func specs(cfg *config.Config) []upstream.Spec {
 			Name: name, Kind: upstream.Kind(s.Type), Disabled: s.Disabled,
 			Command: s.Command.Reveal(), Args: config.Reveal(s.Args), Env: config.RevealMap(s.Env), PassEnv: s.PassEnv, Dir: s.Cwd.Reveal(),
 			URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
-			Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
-			Rate: upstream.Rate{Calls: calls, Per: per}, IdleStop: timeDuration(s.IdleStop),
-			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
+			Limits: upstream.Limits{
+				Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
+				Rate: upstream.Rate{Calls: calls, Per: per}, MaxReply: int64(s.MaxReply),
+			},
+			IdleStop: timeDuration(s.IdleStop), Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny,
 			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
 		}
 		spec.Secrets = recorder.ArgSecrets(spec.Args)
@@ -137,7 +144,8 @@ func specs(cfg *config.Config) []upstream.Spec {
 	return all
 }
 
-// given is what servers are given, from which their secrets are known.
+// given returns what each server is given, in which the recorder finds the secrets
+// to hide.
 func given(specs []upstream.Spec) []recorder.Server {
 	var all []recorder.Server
 	for _, s := range specs {
@@ -146,7 +154,7 @@ func given(specs []upstream.Spec) []recorder.Server {
 	return all
 }
 
-// limits are a configuration's limits as package sandbox wants them.
+// limits converts a configuration's limits for package sandbox.
 func limits(s config.Sandbox) sandbox.Limits {
 	return sandbox.Limits{
 		CPU: timeDuration(s.CPU), Heap: int64(s.Heap), Calls: s.Calls, Parallel: s.Parallel,
@@ -193,7 +201,7 @@ func checkCommand(con *console) *cobra.Command {
 	return c
 }
 
-// worker is the path of codemode-worker, which stands beside this program.
+// worker is the path of codemode-worker, which is installed beside this program.
 func worker() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -210,8 +218,8 @@ func worker() (string, error) {
 	return path, nil
 }
 
-// rememberLookups notes from now on which variables are looked up; what it
-// returns says which those were.
+// rememberLookups notes which environment variables con looks up, until names is
+// called, which returns them sorted.
 func rememberLookups(con *console) (names func() []string) {
 	env := con.Env
 	var all []string

@@ -61,7 +61,7 @@ func configPending(con *console) *cobra.Command {
 	return c
 }
 
-// configVerdict confirms what waits, or rejects it.
+// configVerdict confirms the pending configuration, or rejects it.
 func configVerdict(con *console, confirm bool) *cobra.Command {
 	var fromStdin bool
 	var reason string
@@ -109,7 +109,8 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 	return c
 }
 
-// configAccept is the way out where no approver is available.
+// configAccept takes a pending configuration over without an approver, where none
+// is available: at a terminal, with a reason, and recorded.
 func configAccept(con *console) *cobra.Command {
 	var offline bool
 	var reason string
@@ -137,7 +138,7 @@ func configAccept(con *console) *cobra.Command {
 				return &configError{errors.New("the file keeps no audit log (audit.enabled is false), so that it is taken over could not be recorded"), "let it keep one; an approver may confirm it without"}
 			}
 			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
-				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
+				return &configError{errors.New("the edit waits at a running bridge"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 			}
 			if err := printPending(con.Err, w.row); err != nil {
 				return err
@@ -160,8 +161,8 @@ func configAccept(con *console) *cobra.Command {
 	return c
 }
 
-// typesName asks for a name on the terminal. What was typed before the question
-// stands there does not answer it.
+// typesName asks the person to type a name on the terminal, and refuses any other.
+// What was typed before the question is discarded.
 func typesName(con *console, terminal *os.File, name string) error {
 	if err := drain(terminal); err != nil {
 		return fmt.Errorf("reading from the terminal: %w", err)
@@ -177,15 +178,16 @@ func typesName(con *console, terminal *os.File, name string) error {
 	return nil
 }
 
-// A waiting is a configuration that waits, as a command sees it.
+// A waiting is a pending configuration, as a command sees it.
 type waiting struct {
 	cfg     *config.Config // what waits
-	inForce *config.Config // what the bridges go by meanwhile
+	inForce *config.Config // what the bridges use meanwhile
 	row     *approval.PendingConfig
 	store   *sqlstore.RequestStore // nil where requests are kept in a bridge's memory
 }
 
-// openWaiting finds what waits of the file; errNothingPending if nothing does.
+// openWaiting compares the file with what was confirmed of it. The error is
+// errNothingPending if nothing waits.
 func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 	cfg, err := con.load()
 	if err != nil {
@@ -210,7 +212,8 @@ func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 	return w, nil
 }
 
-// openUnread is openWaiting where nobody can tell what was confirmed.
+// openUnread is openWaiting for a file whose record of what was confirmed cannot be
+// read.
 func openUnread(ctx context.Context, con *console, unread *pending.UnreadableError) (*waiting, error) {
 	w := &waiting{cfg: unread.Config, inForce: unread.Config, row: &approval.PendingConfig{
 		File: pending.Key(unread.Config), Digest: pending.Digest(unread.Config), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
@@ -218,7 +221,8 @@ func openUnread(ctx context.Context, con *console, unread *pending.UnreadableErr
 	return w, w.open(ctx)
 }
 
-// open opens the store, and takes from it what the bridges hold.
+// open opens the store, and takes from it what running bridges have noted of the
+// same pending configuration.
 func (w *waiting) open(ctx context.Context) error {
 	if !w.inForce.Audit.Enabled {
 		return nil
@@ -247,8 +251,8 @@ func (w *waiting) close() error {
 	return w.store.Close()
 }
 
-// confirm records who lets the configuration be taken over, tells the bridges,
-// and keeps it for those that start.
+// confirm records who confirmed the configuration, tells the running bridges, and
+// keeps it as confirmed for those that start later.
 func (w *waiting) confirm(ctx context.Context, a *console, said approval.Confirmation) error {
 	if err := w.record(ctx, a, "confirm", said); err != nil {
 		return err
@@ -262,7 +266,7 @@ func (w *waiting) confirm(ctx context.Context, a *console, said approval.Confirm
 	return hinted(err)
 }
 
-// reject records who does not want the configuration, and tells the bridges.
+// reject records who rejected the configuration, and tells the running bridges.
 func (w *waiting) reject(ctx context.Context, a *console, said approval.Confirmation) error {
 	if err := w.record(ctx, a, "reject", said); err != nil {
 		return err
@@ -274,8 +278,8 @@ func (w *waiting) reject(ctx context.Context, a *console, said approval.Confirma
 	return err
 }
 
-// record keeps a decision in the audit log of what is in force, before it is
-// done; in that of what waits where there is none.
+// record writes a decision to the audit log before it takes effect: to the log of
+// the configuration in force or, if that has none, of the pending one.
 func (w *waiting) record(ctx context.Context, a *console, verb string, said approval.Confirmation) (err error) {
 	with := w.inForce
 	if !with.Audit.Enabled {
@@ -302,8 +306,9 @@ func printPending(w io.Writer, row *approval.PendingConfig) error {
 	return err
 }
 
-// inForce is the configuration that the bridges go by: while cfg waits to be
-// confirmed, what was confirmed last, with the approvers that have lost nothing.
+// inForce returns the configuration that running bridges use: cfg or, while that
+// waits for an approver, what was last confirmed, without the approvers and rights
+// that cfg takes away.
 func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Config, error) {
 	change, err := judge(con, cfg, nil)
 	switch {
@@ -319,8 +324,8 @@ func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Con
 	return change.Meanwhile(rejected), nil
 }
 
-// isRejected reports whether somebody has rejected what waits. Without a file
-// of requests nobody has.
+// isRejected reports whether somebody has rejected the pending configuration.
+// Without a file of requests nobody has.
 func isRejected(ctx context.Context, change *pending.Change) (bool, error) {
 	place := change.Old.Audit
 	if _, err := os.Stat(place.Requests()); !place.Enabled || errors.Is(err, fs.ErrNotExist) {

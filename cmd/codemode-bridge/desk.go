@@ -21,27 +21,27 @@ import (
 	"codemode-bridge/bridge/sqlstore"
 )
 
-// A desk is what a bridge needs to ask people who are not at the client:
-// where requests are kept, who may answer them, and where they do.
+// A desk is what a bridge needs to ask people who are not at the client: where
+// requests are kept, who may answer them, and where.
 type desk struct {
 	store approval.Store
 	close func() error
 
 	id        string             // of this process, in the requests it puts
-	conf      gate.Configuration // that it began with, whatever becomes of its text
-	with      string             // flags that a command needs to read it
+	conf      gate.Configuration // which configuration the bridge has; edits do not change that
+	with      string             // the flags with which a command reads the same configuration
 	realm     approval.Realm     // of the approvers
-	alive     *alive.Member      // nil where nothing is shared
-	folder    string             // of those who are
+	alive     *alive.Member      // nil if requests are kept in memory
+	folder    string             // in which bridges with the same log know of each other
 	approvers atomic.Pointer[approval.Approvers]
 	separate  atomic.Bool
-	notices   atomic.Pointer[notify.Notifier]        // nil: nobody is told
-	told      atomic.Pointer[func(approval.Request)] // hears of each question as well, if not nil; it must not block
-	page      atomic.Pointer[string]                 // the address of the page; nil as long as there is none
+	notices   atomic.Pointer[notify.Notifier]        // nil: no notices are wanted
+	told      atomic.Pointer[func(approval.Request)] // also called with each request, unless nil; must not block
+	page      atomic.Pointer[string]                 // the address of the page; nil if there is none
 }
 
-// openDesk opens the requests. Without an audit log they are kept in memory,
-// and no other process can answer them.
+// openDesk opens the store of requests. Without an audit log (kept is false) they
+// are in memory, and no other process can answer them.
 func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error) {
 	d := &desk{id: fmt.Sprintf("b%d-%s", os.Getpid(), strings.ToLower(rand.Text()[:10])), store: new(approval.Memory), close: func() error { return nil }}
 	d.conf.ID, d.conf.Name = cfg.Identity()
@@ -63,10 +63,10 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error)
 	return d, nil
 }
 
-// bridgesOf is the folder in which bridges that share a log know of each other.
+// bridgesOf is the folder in which bridges with the same log know of each other.
 func bridgesOf(place config.Audit) string { return place.Path + "-bridges" }
 
-// follow takes over who may answer from a configuration.
+// follow takes the approvers over from a configuration.
 func (d *desk) follow(cfg *config.Config) error {
 	people, err := pending.Approvers(cfg, d.realm)
 	if err != nil {
@@ -77,10 +77,11 @@ func (d *desk) follow(cfg *config.Config) error {
 	return nil
 }
 
-// anybody reports whether somebody could answer who is not at the client.
+// anybody reports whether anybody but the person at the client could answer.
 func (d *desk) anybody() bool { return d.page.Load() != nil || d.approvers.Load().Any() }
 
-// at is where an approver answers a request or a run's requests.
+// at says where an approver answers: at a path of the page, or by a command; "" if
+// nobody could.
 func (d *desk) at(path string) string {
 	switch page := d.page.Load(); {
 	case page != nil:
@@ -91,8 +92,8 @@ func (d *desk) at(path string) string {
 	return ""
 }
 
-// readAt says where all of a request can be read: on its page, or by a command
-// where other processes find it.
+// readAt says where the whole of a request can be read: on the page, or by a command
+// if other processes can read the store.
 func (d *desk) readAt(request string) approval.DescribeOptions {
 	switch page := d.page.Load(); {
 	case page != nil:
@@ -104,8 +105,8 @@ func (d *desk) readAt(request string) approval.DescribeOptions {
 	}
 }
 
-// withConfig is what a command needs besides to read a configuration that is
-// not the user's own.
+// withConfig returns the flag with which a command reads this configuration, quoted
+// for a shell; "" if it is in its usual place.
 func withConfig(cfg *config.Config, env config.Env) string {
 	places, err := config.Paths(env)
 	switch {
@@ -129,8 +130,8 @@ func (d *desk) broker(a config.Approvals, logger *slog.Logger) *approval.Broker 
 // gone reports whether a bridge that shares the store has ended.
 func (d *desk) gone(bridge string) bool { return d.alive != nil && alive.Gone(d.folder, bridge) }
 
-// over reports whether nobody waits, or will wait, for a request's verdict: its
-// bridge has ended, and its run cannot go on elsewhere.
+// over returns a function that reports whether a request can no longer matter: its
+// bridge has ended, and its run cannot be resumed elsewhere.
 func (p *parts) over(ctx context.Context) (func(approval.StoredRequest) bool, error) {
 	kept := map[string]bool{}
 	if journal := p.recorder.Journal(); journal != nil {
@@ -147,8 +148,8 @@ func (p *parts) over(ctx context.Context) (func(approval.StoredRequest) bool, er
 	}, nil
 }
 
-// tidy ends the questions of bridges that are gone, and forgets requests and
-// grants that are long over, now and once a day until ctx ends.
+// tidy closes the requests of bridges that are gone, and removes requests and grants
+// that ended longer ago than keep, now and once a day until ctx ends.
 func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 	if keep <= 0 {
 		keep = 30 * 24 * time.Hour
@@ -172,8 +173,9 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 	}
 }
 
-// realmOf tells a configuration's approvers from others'. A login means somebody
-// only together with who vouches for it, to whom, and by which claim.
+// realmOf is the scope in which credentials identify an approver of a configuration.
+// A login identifies somebody only together with the provider that vouches for it,
+// the client that it vouches to, and the claim.
 func realmOf(cfg *config.Config) approval.Realm {
 	id, _ := cfg.Identity()
 	realm := approval.Realm{Configuration: id}

@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A person who takes longer than their client waits is heard all the same: over
-// stdio the dialog stays open, and their yes moves the paused run on, whether the
-// client has a bridge of its own or a window at a shared one.
+// A person may answer after their client has stopped waiting: over stdio the dialog stays
+// open, and the approval resumes the paused run, whether the client has a bridge of its
+// own or shares one.
 func TestAYesOverStdioAfterThePause(t *testing.T) {
 	for _, flags := range [][]string{{"run", "--alone"}, {"run"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAYesOverStdioAfterThePause(t *testing.T) {
 	}
 }
 
-// A session whose person leaves every question open has room for scripts that ask
+// A session in which every question is left open still has room for scripts that ask
 // nobody.
 func TestPausedRunsLeaveRoomForAnother(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func doctorCommand(con *console) *cobra.Command {
 	return c
 }
 
-// examine looks at everything, and prints what it finds as it finds it.
+// examine runs all checks, and prints each result as it comes.
 func examine(ctx context.Context, con *console, limit time.Duration) error {
 	if limit <= 0 {
 		return &cli.UsageError{Err: fmt.Errorf("--timeout %v leaves no time", limit)}
@@ -92,9 +92,9 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	return err
 }
 
-// examination is what there is to know of this installation.
+// examination tells package doctor what it needs to know of this installation.
 func examination(con *console, path string, limit time.Duration, logins *login.Keeper) doctor.Options {
-	var cfg *config.Config // nil: it cannot be used
+	var cfg *config.Config // nil if it cannot be used
 	var secrets recorder.Secrets
 	secrets.HideLogins(logins.Hide)
 	places, err := config.Paths(con.Env)
@@ -118,7 +118,7 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 	}
 }
 
-// problemsOf is an error as the doctor tells of it.
+// problemsOf converts an error for package doctor.
 func problemsOf(err error) []doctor.Problem {
 	var problems config.Problems
 	var setup *configError
@@ -135,7 +135,7 @@ func problemsOf(err error) []doctor.Problem {
 	return []doctor.Problem{{Text: err.Error()}}
 }
 
-// examined is what a configuration says that the doctor wants to know.
+// examined converts a configuration for package doctor.
 func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Config {
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
@@ -171,7 +171,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	return c
 }
 
-// lastRow opens an audit log for reading, and looks at its end.
+// lastRow opens an audit log for reading, and returns the number of its last row.
 func lastRow(ctx context.Context, place config.Audit) (last int64, opened, damaged bool, err error) {
 	o := storeOptions(place)
 	o.ReadOnly = true
@@ -187,8 +187,8 @@ func lastRow(ctx context.Context, place config.Audit) (last int64, opened, damag
 	return last, true, false, err
 }
 
-// trySandbox has a worker parse a script, and returns what confines it. Without a
-// configuration, the usual limits hold.
+// trySandbox has a worker parse a script, and returns how the worker is confined.
+// With a nil cfg, the default limits hold.
 func trySandbox(ctx context.Context, cfg *config.Config) (steps map[string]string, problem *doctor.Problem) {
 	program, err := worker()
 	if err != nil {
@@ -209,8 +209,8 @@ func trySandbox(ctx context.Context, cfg *config.Config) (steps map[string]strin
 	return pool.Status().Hardening, nil
 }
 
-// typed is a command as the person types it, with the configuration that they
-// have named.
+// typed is a command as the person would type it, with the --config and --env that
+// they gave to this one.
 func typed(con *console, command string) string {
 	if con.configPath != "" {
 		command += " --config " + con.configPath

@@ -1,7 +1,6 @@
 package main_test
 
-// Every command line in a document is one that the program takes: its commands
-// and flags exist.
+// Every command line in a document is valid: its commands and flags exist.
 
 import (
 	"fmt"
@@ -67,7 +66,7 @@ func wrongCommand(line string, help func(...string) commandHelp) string {
 					return fmt.Sprintf("%q has no flag %s", strings.Join(at, " "), one)
 				}
 			}
-			if len(at) == 0 { // a global flag has a value
+			if len(at) == 0 { // a global flag, whose value follows
 				i++
 			}
 		case len(here.commands) > 0 && regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(word):

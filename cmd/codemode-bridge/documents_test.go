@@ -1,7 +1,7 @@
 package main_test
 
-// What the documents say is held to what there is: links lead somewhere, and the
-// words of the program that docs/troubleshooting.md quotes are its own.
+// The documents are checked against the repository: links lead somewhere, and the program
+// does say what docs/troubleshooting.md quotes.
 
 import (
 	"fmt"
@@ -121,9 +121,9 @@ var (
 	quotedWords  = regexp.MustCompile("(?ms)^```text\n(.*?)^```$")
 )
 
-// unsaid finds lines of the blocks marked `text` in a document that stand nowhere
-// in the sources. What is in angle brackets is different each time and not looked
-// for, quotes beside it neither.
+// unsaid finds lines, in the blocks marked `text` of a document, that are nowhere in the
+// sources. What is in angle brackets varies and is not looked for, nor are quotes
+// beside it.
 func unsaid(document string, sources []file) (bad []string) {
 	var all strings.Builder
 	for _, f := range sources {

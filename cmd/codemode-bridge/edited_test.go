@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// askingCall is a configuration whose every call ann is asked about.
+// askingCall is a configuration in which ann is asked about every call.
 func askingCall() string {
 	return fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
@@ -28,9 +28,9 @@ func wants(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// Whoever looks at a call whose arguments an approver edited is told what was
-// asked about, what was sent, and by whom: the approver, others, the model, and
-// who reads the log.
+// Where a call whose arguments an approver edited is shown, it says what was asked about,
+// what was sent, and who edited it: to the approver, to others, to the model, and in the
+// log.
 func TestEditedArgumentsAreTold(t *testing.T) {
 	t.Parallel()
 	b := serves(t, askingCall())
@@ -65,7 +65,7 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 	wants(t, "the verdict", b.does("", "audit", "query", "--event-type", "verdict", "--json"), `"edited_args":{"text":"anns"}`, `"edited_digest":"sha256:`)
 }
 
-// After a yes to some calls of a loop, each has its own outcome.
+// After an approval of some calls of a loop, each call has its own outcome.
 func TestEachRowHasItsOwnOutcome(t *testing.T) {
 	t.Parallel()
 	b := serves(t, askingCall())
@@ -102,7 +102,7 @@ func TestEachRowHasItsOwnOutcome(t *testing.T) {
 	wants(t, "the API", text, `{"call":2,"answer":"denied","state":"refused"`, `{"call":3,"answer":"approved","state":"done"}`)
 }
 
-// A grant is of a session: when its bridge is killed, nobody lists it any more.
+// A grant belongs to a session: once its bridge is killed, it is no longer listed.
 func TestGrantOfABridgeThatWasKilled(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, queueing)

@@ -27,7 +27,7 @@ import (
 	"golang.org/x/term"
 )
 
-// evalCommand runs one script, with the same gate as any client's.
+// evalCommand runs one script, behind the same gate as a client's.
 func evalCommand(con *console) *cobra.Command {
 	var o struct{ file, saved, profile, input, media string }
 	c := &cobra.Command{
@@ -78,7 +78,7 @@ func evalCommand(con *console) *cobra.Command {
 	return c
 }
 
-// readScript is the source that the command line names.
+// readScript returns the source of the script that the command line names.
 func readScript(con *console, file, saved string, args []string) (string, error) {
 	switch {
 	case file != "" && len(args) > 0:
@@ -106,8 +106,8 @@ func readScript(con *console, file, saved string, args []string) (string, error)
 	}
 }
 
-// once builds a bridge, waits for its servers, and does one thing with it that
-// calls no tool.
+// once builds a bridge, waits for its servers, and calls do with it, which must not
+// call a tool.
 func once(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -116,12 +116,13 @@ func once(ctx context.Context, con *console, do func(context.Context, *parts) er
 	return withoutRecords(ctx, con, cfg, do)
 }
 
-// withoutRecords is once with a configuration that was read before.
+// withoutRecords is once with a configuration that was already read.
 func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
 	return onceWith(ctx, con, cfg, do, openNothing)
 }
 
-// onceRecorded is once for what may call tools: it is recorded like any client's.
+// onceRecorded is once for a do that may call tools: its calls are recorded like a
+// client's.
 func onceRecorded(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -138,7 +139,7 @@ func onceRecorded(ctx context.Context, con *console, do func(context.Context, *p
 	}, con.openLog)
 }
 
-// onceApart is recorded without the servers: no tool can be called.
+// onceApart is onceRecorded without the servers, so that no tool can be called.
 func onceApart(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -152,9 +153,9 @@ func onceApart(ctx context.Context, con *console, do func(context.Context, *part
 }
 
 func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*auditLog, error)) (err error) {
-	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
-	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // for one script, if any
-	l, err := openQuietLogs(con, cfg)                                  // what is wrong with a server is said below, once
+	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // the default: no model reads it
+	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // one script at most
+	l, err := openQuietLogs(con, cfg)                                  // complain reports what is wrong with servers
 	if err != nil {
 		return err
 	}
@@ -175,8 +176,8 @@ func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(con
 	return do(ctx, p)
 }
 
-// sayConnecting says on a terminal what a person waits for, should it take a
-// while.
+// sayConnecting tells a person at a terminal what they wait for, if it takes longer
+// than a moment.
 func sayConnecting(con *console, servers int) *time.Timer {
 	file, ok := con.Err.(*os.File)
 	terminal := ok && term.IsTerminal(int(file.Fd()))
@@ -187,8 +188,9 @@ func sayConnecting(con *console, servers int) *time.Timer {
 	})
 }
 
-// sayUnasked says, once for each tool, that calls were denied because there is
-// nobody to ask: a script may catch that and end well.
+// sayUnasked returns a function that says, once for each tool, that calls were denied
+// because there was nobody to ask. The script may have caught the error, and then
+// nothing else would tell.
 func sayUnasked(con *console) func(*approval.DeniedError) {
 	var mu sync.Mutex
 	said := map[string]bool{}
@@ -206,8 +208,8 @@ func sayUnasked(con *console) func(*approval.DeniedError) {
 	}
 }
 
-// complain says which servers could not be reached: why, of one or two, and
-// of more, which nobody would read each time, how to find out.
+// complain says which servers could not be reached: with the reasons for one or two;
+// for more, whose reasons nobody would read each time, with how to find out.
 func complain(con *console, p *parts) {
 	var down, why []string
 	for _, s := range p.upstreams.Status() {
@@ -227,8 +229,8 @@ func complain(con *console, p *parts) {
 	}
 }
 
-// printAnswer prints what an eval tool answered: the result on standard
-// output, logs, notes and errors on standard error.
+// printAnswer prints the answer of an eval tool: the result to standard output, logs,
+// notes and errors to standard error.
 func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) error {
 	answer, err := evalview.Read(result)
 	if err != nil {

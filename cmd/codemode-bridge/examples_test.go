@@ -1,7 +1,7 @@
 package main_test
 
-// The examples of docs/examples say at their ends what one types to try them,
-// and what is printed then. Here it is typed.
+// Each example in docs/examples ends with the commands to try it and what they print. The
+// test runs those commands.
 
 import (
 	"errors"
@@ -15,14 +15,13 @@ import (
 	"testing"
 )
 
-// A session is the comment at the end of an example: lines that begin with "$ "
-// are typed into one shell at the top of the repository, those below them are
-// what is printed, standard error included. "[exit code N]" is not printed; it
-// says how a command ends that does not end with 0.
+// A session is the comment at the end of an example. Lines that begin with "$ " are typed
+// into one shell at the top of the repository; the lines below are what it prints,
+// standard error included. "[exit code N]" stands for an exit code that is not 0.
 type session struct {
 	example string // the text before
 	typed   []string
-	printed []string // for each that is typed
+	printed []string // by each command in typed
 }
 
 func readSession(text string) (s session) {
@@ -53,7 +52,7 @@ func (s session) String() string {
 	return b.String()
 }
 
-// runID is the id of a run in an error; the examples have one of their own.
+// runID matches the id of a run in an error, which differs each time.
 var runID = regexp.MustCompile(`\bRun r[a-z0-9]{5,}\.`)
 
 // types types the commands into one shell and keeps what is printed.
@@ -82,8 +81,7 @@ func (s session) types(t *testing.T, dir string, env []string) session {
 	return s
 }
 
-// examples are the files of docs/examples that have a session, by their paths
-// in that folder.
+// examples returns the paths, within docs/examples, of the files that have a session.
 func examples(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"scripts/*", "saved/*", "profiles/*"} {
@@ -147,7 +145,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The index has a line for each example, and there are as many as it promises.
+// The index has a line for each example, and says how many there are.
 func TestExamplesAreIndexed(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "examples", "README.md"))

@@ -1,7 +1,7 @@
 package main_test
 
-// What tests of the real binaries share: the programs, built once; an upstream
-// server that writes down every effect it has; and a client with a person.
+// What the tests of the real binaries share: the programs, built once; an upstream server
+// that writes down every effect that it has; and a client with a person.
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// effectsVariable makes this program the fake upstream: it names the file that
-// takes a line for every effect.
+// effectsVariable makes this program the fake upstream, and names the file to which it
+// writes a line for every effect.
 const effectsVariable = "FAKE_UPSTREAM_EFFECTS"
 
 func TestMain(m *testing.M) {
@@ -141,7 +141,7 @@ type home struct {
 	talk   talk
 }
 
-// talk is what the programs of a home say, several at the same time.
+// talk collects what the programs of a home print, also several at the same time.
 type talk struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -173,7 +173,7 @@ func newHome(t *testing.T, config map[string]any, env ...string) *home {
 	return h
 }
 
-// command is the bridge with arguments. What it says is kept in talk.
+// command is the bridge with arguments. What it prints is kept in talk.
 func (h *home) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(programs(h.t), "codemode-bridge"), append([]string{"-c", h.config}, args...)...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, "XDG_STATE_HOME=" + filepath.Join(h.dir, "state"), "XDG_CACHE_HOME=" + filepath.Join(h.dir, "cache")}, h.env...)
@@ -181,8 +181,7 @@ func (h *home) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// says runs a command and returns its standard output; it must end with one of
-// the exit codes.
+// says runs a command and returns its standard output. It must end with one of codes.
 func (h *home) says(codes []int, args ...string) string {
 	h.t.Helper()
 	cmd := h.command(args...)
@@ -199,8 +198,8 @@ func (h *home) says(codes []int, args ...string) string {
 	return ""
 }
 
-// count counts the rows of the log that flags select, whatever the state of
-// the configuration.
+// count counts the rows of the log that flags select. It works without the
+// configuration.
 func (h *home) count(flags ...string) int {
 	h.t.Helper()
 	flags = append(flags, "--log", filepath.Join(h.dir, "state", "codemode-bridge", "audit.db"))
@@ -221,7 +220,7 @@ type client struct {
 	says  string   // what its person answers; empty is "once"
 }
 
-// connect starts `run` and connects to it. Its person says yes, once, to all.
+// connect starts `run` and connects to it. Its person approves every call, once.
 func (h *home) connect(flags ...string) *client {
 	h.t.Helper()
 	c, err := h.connectBy(h.command(append([]string{"run"}, flags...)...))
@@ -231,7 +230,7 @@ func (h *home) connect(flags ...string) *client {
 	return c
 }
 
-// connectBy is connect for a command that is not started yet.
+// connectBy starts run and connects to it.
 func (h *home) connectBy(run *exec.Cmd) (*client, error) {
 	c := &client{process: run}
 	person := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

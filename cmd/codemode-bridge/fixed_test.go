@@ -1,14 +1,13 @@
 package main
 
 import (
-	"reflect"
 	"testing"
 
 	"codemode-bridge/bridge/config"
 )
 
-// What takes effect at the next start alone is compared by what the file says: a
-// text that is read again differs in nothing.
+// The parts of a configuration that take effect only at the next start are compared by
+// value: reading the same text again is no change.
 func TestWhatTakesEffectAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	read := func(more string) fixed {
@@ -33,7 +32,7 @@ func TestWhatTakesEffectAtTheNextStart(t *testing.T) {
 		`, "audit": {"keep": "1h"}`:    true,
 		`, "scripts": {"dir": "/tmp"}`: true,
 	} {
-		if got := !reflect.DeepEqual(read(more), first); got != differs {
+		if got := !read(more).equals(first); got != differs {
 			t.Errorf("%s: differs is %t", more, got)
 		}
 	}

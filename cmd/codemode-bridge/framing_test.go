@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Both listeners of serve refuse a request whose body could end at two places,
-// also as the second one of a connection.
+// Both listeners of serve refuse a request whose body could end at two places, even as
+// the second request of a connection.
 func TestBothFramingHeadersAreRefused(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

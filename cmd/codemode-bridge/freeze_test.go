@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// frozenConfig is the configuration of a frozen folder. It names no place: what
-// differs between machines is in variables.
+// frozenConfig is the configuration of a frozen folder. It names no places: what differs
+// between machines is in variables.
 const frozenConfig = `{
   "servers": {
     "time": {"type": "builtin", "builtin": "time"},
@@ -59,7 +59,7 @@ const (
 // input: {"type": "object", "properties": {"n": {"type": "number"}}}
 return { twice: input.n * 2, text: await codemode.utils__base64_encode({ text: String(input.n) }) };
 `
-	// waitingScript has a bit of everything that a journal keeps before it asks.
+	// waitingScript does something of every kind that a journal keeps, and then asks.
 	waitingScript = `
 const first = await codemode.utils__base64_encode({ text: "first" });
 const saved = await codemode.run("twice", { n: 21 });
@@ -72,8 +72,7 @@ const written = await codemode.fake__write({ path: %q, people: %d, by });
 return { first, saved, at, by, denied, written, last: await codemode.utils__base64_encode({ text: "last" }) };`
 )
 
-// A manifest says what is in a frozen folder: what the program that made it
-// would say.
+// A manifest says what is in a frozen folder, according to the program that made it.
 type manifest struct {
 	Rows     int64             `json:"rows"`     // of the audit log
 	Runs     map[string]string `json:"runs"`     // ids, by what became of them
@@ -85,7 +84,7 @@ func makeFrozen(t *testing.T, folder string) {
 	if _, err := os.Stat(folder); err == nil {
 		t.Fatalf("%s is there: what is frozen is never changed", folder)
 	}
-	home := filepath.Join(os.TempDir(), "codemode-bridge-frozen") // records name it: the same on every machine
+	home := filepath.Join(os.TempDir(), "codemode-bridge-frozen") // records name it, so it has to be the same on every machine
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +180,8 @@ func makeFrozen(t *testing.T, folder string) {
 	decide(bobsToken, waits("half", 2), nil)
 	b.stop()
 
-	// One waits when its bridge is killed, and another one that goes on with a
-	// yes for the session, up to its next question.
+	// One waits when its bridge is killed; so does another one, which an approval for the
+	// session lets go on to its next question.
 	b.start()
 	waits("interrupted", 1)
 	run := b.starts(annsToken, `return [await codemode.web__fetch({ page: 1 }), await codemode.web__fetch({ page: 1 }), await codemode.fake__write({ path: "h.txt" })]`)
@@ -214,7 +213,7 @@ func makeFrozen(t *testing.T, folder string) {
 	if info, err := os.Stat(wal); err != nil || info.Size() > 0 {
 		t.Fatalf("the log is not all in its file: %v", err)
 	}
-	for _, name := range []string{"effects", "codemode-bridge/state/audit.db-wal", "codemode-bridge/state/audit.db-bridges", "codemode-bridge/state/audit.db-shm", "codemode-bridge/state/log"} { // of those processes, or of no format
+	for _, name := range []string{"effects", "codemode-bridge/state/audit.db-wal", "codemode-bridge/state/audit.db-bridges", "codemode-bridge/state/audit.db-shm", "codemode-bridge/state/log"} { // these belong to processes that ended, or have no format of ours
 		if err := os.RemoveAll(filepath.Join(home, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -224,8 +223,8 @@ func makeFrozen(t *testing.T, folder string) {
 	}
 }
 
-// settles waits until rows have moved to where they are found by what is in
-// them, so that the file has some in either place.
+// settles waits until rows have moved from the intake table to the indexed one, so that
+// the file has rows in both.
 func settles(t *testing.T, log string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", log)
@@ -239,9 +238,9 @@ func settles(t *testing.T, log string) {
 	})
 }
 
-// patientPrograms builds both programs with one change, so that frozen runs do
-// not expire before the formats that are to open them: a paused run and its
-// questions stay open for a hundred years, whatever the configuration says.
+// patientPrograms builds both programs with one change, so that frozen runs do not
+// expire: a paused run and its requests stay open for a hundred years, whatever the
+// configuration says.
 func patientPrograms(t *testing.T) string {
 	t.Helper()
 	const limit, longer = "return s.pausedFor }", "return 100 * 365 * 24 * time.Hour }"
@@ -272,7 +271,8 @@ func patientPrograms(t *testing.T) string {
 	return dir
 }
 
-// opens is a bridge whose home folder is made already.
+// opens is serves with a home folder that exists already, and without starting the
+// bridge.
 func opens(t *testing.T, bin, home string) *heldBench {
 	t.Helper()
 	self, err := os.Executable()

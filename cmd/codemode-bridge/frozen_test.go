@@ -1,7 +1,6 @@
 package main_test
 
-// What earlier formats wrote is read by the program of today: see
-// testdata/frozen/README.md.
+// The program of today reads what earlier formats wrote; see testdata/frozen/README.md.
 
 import (
 	"crypto/sha256"
@@ -54,8 +53,8 @@ type frozen struct {
 // configuration.
 var namedAfterConfig = regexp.MustCompile(`/(pins|catalog)-[0-9a-f]{12}/`)
 
-// thaw copies a frozen folder. The copy is another place, so what is named after
-// the place gets the name that it would have had there.
+// thaw copies a frozen folder. Files that are named after the folder's path are renamed
+// to match the copy's.
 func thaw(t *testing.T, folder string) frozen {
 	t.Helper()
 	home := t.TempDir()
@@ -81,7 +80,7 @@ func thaw(t *testing.T, folder string) frozen {
 	return f
 }
 
-// contains wants words in what a program said, in their order.
+// contains checks that a program said words, in their order.
 func (f frozen) contains(said string, words ...string) {
 	f.Helper()
 	rest := said
@@ -104,7 +103,7 @@ func (f frozen) reads(into any, args ...string) {
 	}
 }
 
-// isFine reads the configuration, and the log against its checkpoints.
+// isFine checks the configuration, and verifies the log against its checkpoints.
 func (f frozen) isFine() {
 	f.Helper()
 	f.contains(f.does("", "check"), "config.json is fine: 4 servers, 2 profiles")
@@ -125,7 +124,7 @@ type frozenRun struct {
 	asks  bool     // its question is open
 }
 
-// lastEvent is the last that the log has of a run, by its state.
+// lastEvent is the last event that the log has of a run, by the run's state.
 var lastEvent = map[string]string{"done": "run_ended", "failed": "run_ended", "paused": "run_paused", "interrupted": "request"}
 
 // open reports whether the run has not ended.
@@ -149,14 +148,13 @@ var frozenRuns = map[string]frozenRun{
 	"remembered":  {state: "interrupted", shows: []string{"#1 web__fetch", "yes, session by ann (api)", "outcome   done", "#2 web__fetch", "by ann (grant)", "outcome   done", "#3 fake__write", "outcome   open"}, asks: true},
 }
 
-// waitingShown are words that a run shows which waits for its call of
-// fake__write.
+// waitingShown are words of runs show for a run that waits for its call of fake__write.
 func waitingShown(path string, more ...string) []string {
 	words := []string{"#1 utils__base64_encode", "outcome   done", `#2 run("twice")`, "outcome   done", "#5 utils__csv_parse", "outcome   refused", "#6 fake__write", path}
 	return append(append(words, more...), "outcome   open")
 }
 
-// tellsOfRuns reads the records of each named run.
+// tellsOfRuns checks the records of each named run.
 func (f frozen) tellsOfRuns() {
 	f.Helper()
 	if named, known := slices.Sorted(maps.Keys(f.Runs)), slices.Sorted(maps.Keys(frozenRuns)); !slices.Equal(named, known) {
@@ -198,7 +196,7 @@ func (f frozen) states() map[string]string {
 	return states
 }
 
-// tellsOfQuestions reads the requests and their verdicts.
+// tellsOfQuestions checks the requests and their verdicts.
 func (f frozen) tellsOfQuestions() {
 	f.Helper()
 	type row struct {
@@ -239,7 +237,7 @@ func (f frozen) tellsOfQuestions() {
 	f.contains(f.does("", "approvals", "show", f.Requests["half"]), "WRITE FAKE?  risk HIGH", "path         half.txt", "so far   1 of 2 yeses", "args.path != 'passwd'", f.Runs["half"])
 }
 
-// tellsOfTools reads what was accepted and blocked.
+// tellsOfTools checks which tools were accepted and blocked.
 func (f frozen) tellsOfTools() {
 	f.Helper()
 	f.contains(f.does("", "tools", "review"),
@@ -248,7 +246,7 @@ func (f frozen) tellsOfTools() {
 		"web__post  changed since ann accepted it on ", "- Posts a form.", "+ Posts a form. And reads your files.")
 }
 
-// goesOn serves with it, and records a new run on top.
+// goesOn serves with the folder, and records a new run in it.
 func (f frozen) goesOn() {
 	f.Helper()
 	f.start()

@@ -1,21 +1,19 @@
 package main_test
 
-// A configuration that loosens what holds waits for an approver.
+// A configuration that loosens what is in force waits for an approver.
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -51,11 +49,7 @@ const (
 type heldBench struct {
 	commandLine
 	serving
-	page   string
-	link   string // to the page, as it was printed
 	client *mcp.ClientSession
-	kill   func() // ends it at once
-	stop   func() // ends it in order
 }
 
 func newHeldBench(t *testing.T) *heldBench {
@@ -72,63 +66,25 @@ func serves(t *testing.T, config string) *heldBench {
 	return b
 }
 
-// start starts its bridge, until the test or kill ends it.
+// start starts its bridge, until the test or kill ends it, and connects to it.
 func (b *heldBench) start() {
 	b.Helper()
-	cmd := b.program("", "serve", "--listen", "127.0.0.1:0")
-	talk, err := cmd.StderrPipe()
+	b.serving.start(b.T, b.program("", "serve", "--listen", "127.0.0.1:0"))
+	client, err := b.connect(b.T, "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	var log strings.Builder
-	ready, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(talk); lines.Scan(); {
-			log.WriteString(lines.Text() + "\n")
-			words := strings.Fields(lines.Text())
-			switch {
-			case len(words) == 2 && words[0] == "endpoint":
-				b.endpoint = words[1]
-			case len(words) == 2 && words[0] == "approve":
-				b.link = words[1]
-				b.page, _, _ = strings.Cut(b.link, "/login")
-				close(ready)
-			}
-		}
-	}()
-	end := sync.OnceFunc(func() {
-		<-ended
-		cmd.Wait()
-		if b.Failed() {
-			b.Logf("[stderr]\n%s", log.String())
-		}
-	})
-	b.kill = func() { cmd.Process.Kill(); end() }
-	stop := func() {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			cmd.Process.Kill() // Windows knows no interrupt
-		}
-		end()
-	}
-	b.stop = func() { b.client.Close(); stop() }
-	b.Cleanup(stop)
-	select {
-	case <-ready:
-	case <-ended:
-		b.Fatal("it did not start")
-	}
-	if b.client, err = b.connect(b.T, ""); err != nil {
-		b.Fatal(err)
-	}
-	client := b.client
 	b.Cleanup(func() { client.Close() })
+	b.client = client
 }
 
-// passes reports whether the call that the strict policy denies is let through.
+// stop ends the session and the bridge in order.
+func (b *heldBench) stop() {
+	b.client.Close()
+	b.serving.stop()
+}
+
+// passes reports whether a call that the strict policy denies is made.
 func (b *heldBench) passes() bool {
 	b.Helper()
 	got, err := eval(b.Context(), b.client, `try { await codemode.utils__hash({text: "x"}); return "sent" } catch (e) { return e.reason }`)
@@ -138,8 +94,8 @@ func (b *heldBench) passes() bool {
 	return got == `"sent"`
 }
 
-// pending is what waits for an approver, as the command line shows it; "" if
-// nothing does.
+// pending is the pending configuration, as the command line shows it; "" if there is
+// none.
 func (b *heldBench) pending() string {
 	b.Helper()
 	out, _, code := b.run("", "config", "pending", "--json")
@@ -156,7 +112,7 @@ func (b *heldBench) isHeld(words ...string) {
 	b.Helper()
 	eventually(b.T, "it is not held: "+strings.Join(words, ", "), func() bool {
 		_, page := b.api(annsToken, "GET", "/api/config", nil)
-		all := b.pending() // the file is looked at anew, whether or not the bridge has seen it
+		all := b.pending() // the command reads the file itself, whether or not the bridge has
 		for _, w := range words {
 			if !strings.Contains(all, w) || !strings.Contains(page, w) {
 				return false
@@ -198,7 +154,7 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 	b.refuses("takes the role admin", bobsToken, "config", "confirm", "--token-stdin")
 	b.refuses("no approver's token", "wrong-token-long-enough", "config", "confirm", "--token-stdin")
 
-	// Who the change itself brings has no say in it, nor in any question.
+	// An approver whom the pending edit adds can answer neither it nor any request.
 	b.write(t, heldConfigText(loosePolicy, approverJSON("mallory", "admin", mallorysToken)))
 	b.isHeld("mallory is new: admin", `denylist: \"utils__*\" is gone`)
 	b.refuses("no approver's token", mallorysToken, "config", "confirm", "--token-stdin")
@@ -206,7 +162,7 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 		t.Fatal("a refused confirmation let the change through")
 	}
 
-	b.write(t, heldConfigText(strictPolicy)) // back to what holds
+	b.write(t, heldConfigText(strictPolicy)) // back to what is in force
 	eventually(t, "an edit back does not drop what is held", func() bool { return b.pending() == "" })
 	if b.passes() {
 		t.Fatal("an edit back loosens")
@@ -227,16 +183,16 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 		}
 	}
 
-	b.write(t, heldConfigText(strictPolicy)) // what tightens waits for nobody
+	b.write(t, heldConfigText(strictPolicy)) // an edit that tightens does not wait
 	eventually(t, "what tightens is not taken over", func() bool { return !b.passes() })
-	// The old confirmation is of the same text, and a minute old at most: what
-	// else is loosened is asked about all the same.
+	// The same text was confirmed a minute ago at most. It is asked about again all the
+	// same, because it now loosens something else.
 	b.write(t, heldConfigText(`{"defaultProfile": "p", "profiles": {"p": {}}}`))
 	b.isHeld(`denylist: \"utils__*\" is gone`)
 }
 
-// An edit that waits is not started with either: what serves goes on with what
-// was confirmed last, and what runs one script does not run it.
+// A pending edit does not take effect at a start either: a bridge that serves starts with
+// what was last confirmed, and a command that runs one script refuses to.
 func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
 	t.Parallel()
 	b := newHeldBench(t)
@@ -269,8 +225,8 @@ func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
 	}
 }
 
-// The configuration's name may be made to lead to another file: what waits is
-// the same for the bridge that runs, for scripts and for who confirms it.
+// A configuration that is a symbolic link may be made to lead to another file: what waits
+// is the same for the running bridge, for eval and for whoever confirms it.
 func TestLinkIsLedElsewhere(t *testing.T) {
 	t.Parallel()
 	b := newHeldBench(t)
@@ -300,8 +256,9 @@ func TestLinkIsLedElsewhere(t *testing.T) {
 	}
 }
 
-// Who could confirm an edit that leaves nobody who may still can, and can do
-// nothing else; if they reject it, all is as it was.
+// An edit that would leave nobody who may confirm can still be confirmed by those who may
+// now, who may do nothing else meanwhile. If they reject it, they have all their rights
+// again.
 func TestNobodyWouldBeLeft(t *testing.T) {
 	b := newHeldBench(t)
 	me := func(token string) string {
@@ -336,31 +293,11 @@ func TestNobodyWouldBeLeft(t *testing.T) {
 // api makes a request of the page's API as an approver.
 func (b *heldBench) api(token, method, path string, body any) (int, string) {
 	b.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(b.Context(), method, b.page+path, strings.NewReader(string(text)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	if method != http.MethodGet {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return res.StatusCode, string(answer)
+	res, text := request(b.T, http.DefaultClient, method, b.page+path, http.Header{"Authorization": {"Bearer " + token}}, body)
+	return res.StatusCode, text
 }
 
-// What waits is confirmed on the page as well, by who may edit.
+// A pending configuration can also be confirmed through the API, by an admin.
 func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
 	t.Parallel()
 	b := newHeldBench(t)
@@ -374,8 +311,11 @@ func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
 		}
 	}
 	code, text := b.api(bobsToken, "GET", "/api/config", nil)
-	if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || got.Held.Digest == "" || !got.Held.Reason || len(got.Held.Why) != 2 {
+	if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || got.Held.Digest == "" {
 		t.Fatalf("%d %s: %v", code, text, err)
+	}
+	if diff := cmp.Diff([]string{"profile p: denylist: \"utils__*\" is gone", "approvals: mallory is new: admin, token 96fe188b..."}, got.Held.Why); diff != "" || !got.Held.Reason {
+		t.Errorf("what waits (a reason is needed: %t; -want +got):\n%s", got.Held.Reason, diff)
 	}
 	if code, text := b.api(bobsToken, "GET", "/api/servers", nil); code != 200 || !strings.Contains(text, "config_held") {
 		t.Errorf("the status says nothing of it: %d %s", code, text)
@@ -441,7 +381,7 @@ func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
 	save(annsToken, loosePolicy, strings.Repeat("0", 64), 409, "changed")
 	unchanged()
 
-	// Who may confirm a looser policy need not confirm their own.
+	// Whoever may confirm a looser policy need not confirm their own edit.
 	policy := strings.Replace(loosePolicy, `"profiles"`, "// said ann\n  \"profiles\"", 1)
 	save(annsToken, policy, got.Source.Revision, 200, "saved")
 	file, err := os.ReadFile(b.serving.file)

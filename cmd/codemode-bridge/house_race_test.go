@@ -1,7 +1,7 @@
 package main_test
 
-// Which packages the race detector runs over is written in the Makefile. The
-// list is held to what the packages do.
+// The Makefile lists the packages that the race detector runs over. The list is checked
+// against what the packages do.
 
 import (
 	"go/ast"
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// raced matches the list in the Makefile, over lines that go on.
+// raced matches the list in the Makefile, with its continuation lines.
 var raced = regexp.MustCompile(`(?m)^RACE *=((?:.*\\\n)*.*)$`)
 
 // raceList returns the packages that a Makefile names for the race detector.
@@ -50,8 +50,8 @@ func goroutinesMeet(f file) (bool, error) {
 	return meet, nil
 }
 
-// racedWhereGoroutinesMeet finds packages with tests that should be in the
-// list and are not, and those in the list that have no reason to be there.
+// racedWhereGoroutinesMeet finds packages with tests that are missing in the list, and
+// those in the list without a reason to be there.
 func racedWhereGoroutinesMeet(files []file, list []string) (bad []string) {
 	tested, meet := map[string]bool{}, map[string]bool{}
 	for _, f := range files {

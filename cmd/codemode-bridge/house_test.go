@@ -1,10 +1,9 @@
 package main_test
 
-// The rules of the house, kept by tests instead of prose: which package may
-// import which, what may stand at the top of the repository, and what no file
-// may say. Every rule is a function over plain data that returns the
-// violations it finds. TestHouse runs them over this repository,
-// TestRulesCanFail over small made-up ones that break one rule each.
+// The rules of the house, enforced by tests: which package may import which, what may be
+// at the top of the repository, and what no file may contain. Every rule is a function
+// over plain data that returns the violations that it finds. TestHouse runs them over
+// this repository, TestRulesCanFail over small made-up ones that break one rule each.
 
 import (
 	"bytes"
@@ -27,9 +26,9 @@ import (
 
 const module = "codemode-bridge"
 
-// table lists every package with the packages of ours that it may import
-// directly, tests not counted. A package that is not here is refused: a new
-// one is thought about, and docs/tour.md says what it is for.
+// table lists every package with the packages of ours that it may import directly, tests
+// not counted. A package that is not here fails the test, so that each new one is a
+// decision, and docs/tour.md says what it is for.
 var table = map[string][]string{
 	"analysis":           {},
 	"analysis/preview":   {"analysis"},
@@ -46,7 +45,7 @@ var table = map[string][]string{
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
 	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "profiles", "sandbox"},
-	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
+	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
 	"bridge/approvalview": {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines"},
@@ -75,6 +74,7 @@ var table = map[string][]string{
 	"bridge/login":        {"bridge/atomicfile", "bridge/canon", "bridge/webguard"},
 	"bridge/logintest":    {},
 	"bridge/mcphttp":      {"bridge/canon", "bridge/rpc", "bridge/webguard"},
+	"bridge/mcphttptest":  {},
 	"bridge/memstore":     {"bridge/ledger"},
 	"bridge/notify":       {},
 	"bridge/observed":     {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl"},
@@ -93,7 +93,7 @@ var table = map[string][]string{
 	"bridge/sso":          {},
 	"bridge/ssotest":      {},
 	"bridge/storetest":    {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/surface":      {"bridge/catalog"},
+	"bridge/surface":      {"bridge/canon", "bridge/catalog"},
 	"bridge/tsdecl":       {},
 	"bridge/upstream":     {"bridge/upstream/tap"},
 	"bridge/upstream/tap": {},
@@ -151,8 +151,8 @@ var table = map[string][]string{
 	"cmd/codemode-worker":          {"sandbox/worker"},
 }
 
-// stdOnly are the packages that import the standard library and nothing else
-// but what table grants them.
+// stdOnly are the packages that import only the standard library and what table grants
+// them.
 var stdOnly = []string{"analysis", "bridge/canon", "bridge/provenance", "bridge/tsdecl", "sandbox/wire"}
 
 // pure is what profiles never imports: a decision has no I/O, network or
@@ -162,28 +162,27 @@ var pure = []string{
 	"math/rand", "math/rand/...", "crypto/rand",
 }
 
-// engines parse or run scripts. Only engineUsers may import them, and no
-// path of imports leads from the bridge's own binary to one.
+// engines parse or run scripts. Only engineUsers may import them, and no chain of imports
+// leads from the bridge's own binary to one.
 var (
 	engines     = []string{"github.com/dop251/...", "github.com/evanw/esbuild/..."}
 	engineUsers = []string{"analysis/preview", "sandbox/realm", "sandbox/source", "sandbox/values", "sandbox/web"}
 )
 
-// workerNever is what no package of ours below the worker's binary imports.
-// (esbuild links net/http for a server that the worker never starts, so the
-// rule is over our own imports; what a worker can do is proved by tracing it.)
+// workerNever is what none of our packages below the worker's binary may import.
+// (esbuild links net/http for a server that the worker never starts, so the rule covers
+// only our own imports; TestRealWorkerIsQuiet traces what a worker really does.)
 var workerNever = []string{"net", "net/...", "os/exec", "plugin"}
 
-// cmdOnly are imported by programs and by nothing else, but that two packages
-// import bridge/config: bridge/pending compares every key of two configurations, and
-// views of its own of all those types would be one more place where a new key is
-// forgotten; bridge/setup writes the text of one.
+// cmdOnly may be imported only by programs, with two exceptions for bridge/config:
+// bridge/pending compares every key of two configurations, and with types of its own for
+// all of them a new key would be forgotten; bridge/setup writes the text of one.
 var (
 	cmdOnly       = []string{"bridge/config", "bridge/sqlstore"}
 	configReaders = []string{"bridge/pending", "bridge/setup"}
 )
 
-// topLevel lists what may stand at the top of the repository beside dotfiles.
+// topLevel lists what may be at the top of the repository besides dotfiles.
 var topLevel = []string{
 	"CHANGELOG.md", "LICENSE", "Makefile", "README.md", "analysis", "bridge", "cmd", "config.example.json", "docs",
 	"go.mod", "go.sum", "profiles", "sandbox",
@@ -192,14 +191,14 @@ var topLevel = []string{
 // built and cached things, which git ignores and the rules do not look into.
 var ignored = []string{".git", ".cache", "bin", "node_modules"}
 
-// maxLines bounds a Go file that is not a test. longFiles names those that
-// were looked at and may be longer, with the reason.
+// maxLines bounds a Go file that is not a test. longFiles lists those that may be longer,
+// with the reason.
 const maxLines = 700
 
 var longFiles = map[string]string{}
 
-// A pkg is one package as go list tells of it; paths are relative to the
-// module for packages of ours.
+// A pkg is one package as go list describes it; the paths of our own packages are
+// relative to the module.
 type pkg struct {
 	Path    string
 	Imports []string
@@ -259,8 +258,7 @@ func standardLibraryOnly(pkgs []pkg, only []string) (bad []string) {
 	return bad
 }
 
-// neverImports finds imports of forbidden packages by the packages that who
-// selects.
+// neverImports finds imports of forbidden packages by packages that who selects.
 func neverImports(pkgs []pkg, who func(path string) bool, forbidden []string) (bad []string) {
 	for _, p := range pkgs {
 		for _, imported := range p.Imports {
@@ -272,8 +270,7 @@ func neverImports(pkgs []pkg, who func(path string) bool, forbidden []string) (b
 	return bad
 }
 
-// below returns the packages of ours that root reaches by imports, root
-// included.
+// below returns our packages that root imports, directly or not, and root itself.
 func below(pkgs []pkg, root string) []pkg {
 	byPath := make(map[string]pkg)
 	for _, p := range pkgs {
@@ -299,7 +296,7 @@ func below(pkgs []pkg, root string) []pkg {
 	return found
 }
 
-// workerStaysSmall finds what the worker's code must not reach: the network,
+// workerStaysSmall finds imports of what the worker's code must not reach: the network,
 // other processes, and the bridge.
 func workerStaysSmall(pkgs []pkg) (bad []string) {
 	for _, p := range below(pkgs, "cmd/codemode-worker") {
@@ -330,9 +327,12 @@ func topLevelOnly(entries, allowed []string) (bad []string) {
 	return bad
 }
 
-// unfinished matches the marks of unfinished work; they are put together here
-// so that this file does not carry them.
+// unfinished matches the marks of unfinished work, which are written in pieces so that
+// this file does not match.
 var unfinished = regexp.MustCompile(`\b(` + "TO" + "DO|FIX" + "ME|XX" + "X" + `)\b`)
+
+// conflict begins or ends what a merge left to be decided.
+var conflict = regexp.MustCompile(`^(<{7}|>{7}) \S`)
 
 func nothingUnfinished(files []file) (bad []string) {
 	for _, f := range files {
@@ -342,6 +342,9 @@ func nothingUnfinished(files []file) (bad []string) {
 		for i, line := range strings.Split(f.Text, "\n") {
 			if mark := unfinished.FindString(line); mark != "" {
 				bad = append(bad, fmt.Sprintf("%s:%d says %s", f.Path, i+1, mark))
+			}
+			if conflict.MatchString(line) {
+				bad = append(bad, fmt.Sprintf("%s:%d has a conflict that nobody resolved", f.Path, i+1))
 			}
 		}
 	}
@@ -361,8 +364,8 @@ func noBuildMachinePaths(files []file, machine []string) (bad []string) {
 	return bad
 }
 
-// noDownloadHosts finds lock files that name the host a package came from;
-// they are to work with whatever registry npm is set up for.
+// noDownloadHosts finds lock files that name the host that a package came from: they must
+// work with whatever registry npm is configured for.
 func noDownloadHosts(files []file) (bad []string) {
 	for _, f := range files {
 		if path.Base(f.Path) == "package-lock.json" && strings.Contains(f.Text, `"resolved": "http`) {
@@ -528,6 +531,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"unfinished",
 			nothingUnfinished(append(text("a.go", "// the "+mark+"s of a list\n"), text("x/package-lock.json", mark)...)),
 			nothingUnfinished(text("docs/a.md", "fine\n"+mark+": the rest"))},
+		{"unresolved conflict",
+			nothingUnfinished(text("docs/a.md", "fine\n"+strings.Repeat("=", 7)+"\n> quoted\n")),
+			nothingUnfinished(text("docs/a.md", "fine\n"+strings.Repeat("<", 7)+" HEAD\n"))},
 		{"machine paths",
 			noBuildMachinePaths(text("a.go", "/somewhere/else"), []string{"/build/here"}),
 			noBuildMachinePaths(text("a.txtar", "cd /build/here/sub"), []string{"/build/here"})},
@@ -566,12 +572,12 @@ func moduleRoot(t *testing.T) string {
 	return filepath.Dir(strings.TrimSpace(goOutput(t, ".", nil, "env", "GOMOD")))
 }
 
-// machinePaths returns folders of the machine that runs this test and that
-// nothing in the repository has a reason to know.
+// machinePaths returns folders of the machine that runs this test, which nothing in the
+// repository may name.
 func machinePaths(t *testing.T, root string) []string {
 	t.Helper()
 	paths := []string{root, strings.TrimSpace(goOutput(t, root, nil, "env", "GOMODCACHE"))}
-	// A home like /root is a word that tests and documents may use.
+	// A short home like /root may occur in tests and documents.
 	if home, err := os.UserHomeDir(); err == nil && strings.Count(filepath.ToSlash(home), "/") > 1 {
 		paths = append(paths, home)
 	}
@@ -635,7 +641,7 @@ func readFiles(t *testing.T, root string) []file {
 		if entry.IsDir() && slices.Contains(ignored, entry.Name()) {
 			return filepath.SkipDir
 		}
-		if !entry.Type().IsRegular() || entry.Name() == ".git" { // a work tree has a file of that name
+		if !entry.Type().IsRegular() || entry.Name() == ".git" { // in a work tree .git is a file
 			return nil
 		}
 		content, err := os.ReadFile(full)

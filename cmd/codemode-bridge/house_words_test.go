@@ -1,8 +1,8 @@
 package main_test
 
-// One word, one meaning: docs/glossary.md has the words. Names that it
-// replaced are in testdata/retired.txt as package.Identifier, so that a plain
-// word stays free where it means what it says.
+// One word, one meaning: docs/glossary.md has the words. Names that it has replaced are
+// listed in testdata/retired.txt as package.Identifier, so that other packages may still
+// use a word in its plain sense.
 
 import (
 	"fmt"

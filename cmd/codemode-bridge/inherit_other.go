@@ -2,6 +2,6 @@
 
 package main
 
-// keepDescriptors does nothing: this system has no way to mark all descriptors
-// that a program was started with.
+// keepDescriptors does nothing: this system has no call that marks all inherited
+// descriptors.
 func keepDescriptors() {}

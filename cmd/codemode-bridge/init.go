@@ -144,7 +144,7 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 	return nil
 }
 
-// nextSteps says in three lines what to do with a new configuration.
+// nextSteps prints what to do next with a new configuration.
 func nextSteps(con *console, found *setup.Import) {
 	client := "CLIENT"
 	for _, s := range found.Servers {
@@ -175,7 +175,7 @@ func printFound(con *console, found *setup.Import) error {
 	return printServers(con, found.Servers)
 }
 
-// clientSystem is where the files of clients are looked for.
+// clientSystem says where to look for the files of clients.
 func clientSystem(con *console) clients.System {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -184,8 +184,8 @@ func clientSystem(con *console) clients.System {
 	return clients.System{OS: runtime.GOOS, Env: con.Env, Folder: folder}
 }
 
-// printServers prints servers as a table, with all that they run and use: the
-// person decides by it.
+// printServers prints servers as a table with everything that they run and use,
+// because the person decides by it.
 func printServers(con *console, all []*setup.Server) error {
 	rows := [][]string{{"name", "how it runs"}}
 	for _, s := range all {
@@ -204,7 +204,7 @@ func printServers(con *console, all []*setup.Server) error {
 	return con.Table(rows)
 }
 
-// confirm asks at the terminal unless yes was said in advance.
+// confirm asks at the terminal, unless --yes has answered in advance.
 func confirm(con *console, question string, yes bool) error {
 	if yes {
 		return nil

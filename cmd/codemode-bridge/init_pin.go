@@ -19,13 +19,13 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
-// pinTime is how long a server may take to list the tools that are pinned.
+// pinTime is how long servers may take to list their tools for pinning.
 const pinTime = 30 * time.Second
 
-// pinTools connects to the servers that go into a configuration whose text is given,
-// and accepts the tools that they list, in the person's name: these are in use
-// already. A server of which that fails is not held to anything, and told of.
-// Each that is pinned is recorded.
+// pinTools connects to the servers of a new configuration, whose text is given, and
+// accepts the tools that they list in the person's name, because they are in use
+// already. Each server that is pinned is recorded. One that cannot be reached stays
+// unpinned, with the reason in Unpinned.
 func pinTools(ctx context.Context, con *console, path string, text []byte, taking []*setup.Server) error {
 	cfg, err := config.Parse(con.shown(path), text, con.Env, con.policy(path))
 	if err != nil {
@@ -63,12 +63,13 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	return rec.Close()
 }
 
-// pinnable are the servers that are on: pin starts them.
+// pinnable returns the servers that are switched on, which pinning starts.
 func pinnable(taking []*setup.Server) []*setup.Server {
 	return slices.DeleteFunc(slices.Clone(taking), (*setup.Server).Off)
 }
 
-// listTools tries all servers of a configuration at once, by their names.
+// listTools tries all servers of a configuration at once, and returns the results by
+// server name.
 func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]doctor.Trial {
 	logins := logins(con)
 	defer logins.Close()
@@ -92,7 +93,7 @@ func listTools(ctx context.Context, con *console, cfg *config.Config) map[string
 	return all
 }
 
-// sayPinned says what has become of the baseline.
+// sayPinned says how many tools were pinned, and which servers could not be.
 func sayPinned(con *console, taking []*setup.Server) {
 	tools, servers := 0, 0
 	for _, s := range taking {
@@ -118,7 +119,8 @@ func sayPinned(con *console, taking []*setup.Server) {
 	}
 }
 
-// thisUser is who sits at the terminal, where nobody has shown who they are.
+// thisUser names the person at the terminal where no approver's token identifies
+// them.
 func thisUser() string {
 	if who, err := user.Current(); err == nil && who.Username != "" {
 		return who.Username

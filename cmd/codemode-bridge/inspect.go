@@ -132,9 +132,9 @@ func toolsCommand(con *console) *cobra.Command {
 	return group
 }
 
-// withCatalog connects to the servers, or to the one that is named, and looks
-// at what they have. The person at the command line sees all tools, whatever a
-// profile hides from scripts.
+// withCatalog connects to the servers, or to the named one only, and calls look with
+// their tools. The person at the command line sees all of them, whatever a profile
+// hides from scripts.
 func withCatalog(ctx context.Context, con *console, server string, look func(*catalog.Catalog, *catalog.View) error) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -153,8 +153,8 @@ func withCatalog(ctx context.Context, con *console, server string, look func(*ca
 	})
 }
 
-// printItems prints tools by the names that scripts use and, where that is
-// another, the name that policies match.
+// printItems prints tools by the names that scripts use and, if it differs, the name
+// that profiles match.
 func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
 	if con.JSON {
 		if all == nil {
@@ -198,15 +198,7 @@ func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
 	return con.Table(table)
 }
 
-// cut is text with at most n characters.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
-
-// notFound says that there is no tool of a name, and what looks like it.
+// notFound says that there is no tool of that name, and suggests similar ones.
 func notFound(v *catalog.View, name string) string {
 	text := fmt.Sprintf("there is no tool %q", name)
 	if near := v.Near(name, 3); len(near) > 0 {

@@ -55,7 +55,7 @@ func uninstallCommand(con *console) *cobra.Command {
 	return c
 }
 
-// oneClient is wrong usage without a client: it says which there are.
+// oneClient wants one argument, the client; without it, the error lists the clients.
 func oneClient(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return &cli.UsageError{Err: fmt.Errorf("%s needs a client: %s", cli.Command(c), strings.Join(setup.ClientNames(), ", "))}
@@ -73,7 +73,7 @@ func installFlags(con *console, c *cobra.Command, o *installOptions) {
 	cli.CompleteWith(c, "scope", cobra.FixedCompletions([]cobra.Completion{string(clients.User), string(clients.Project), string(clients.Local)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// clientPlace is where the client that the person names has its servers.
+// clientPlace says in which file the named client keeps its servers.
 func clientPlace(con *console, name, scope string) (clients.Place, error) {
 	c, ok := clients.Find(name)
 	if !ok {
@@ -86,7 +86,7 @@ func clientPlace(con *console, name, scope string) (clients.Place, error) {
 	return place, nil
 }
 
-// installRecords are where what undoes an install is kept.
+// installRecords is the folder of the records from which uninstall restores.
 func installRecords(con *console) (clients.Records, error) {
 	places, err := config.Paths(con.Env)
 	if err != nil {
@@ -127,7 +127,7 @@ func install(con *console, name string, o installOptions) error {
 		_, err := fmt.Fprint(con.Out, place.Snippet(setup.EntryName, command))
 		return err
 	}
-	if _, err := con.load(); err != nil { // the client would not get it to run
+	if _, err := con.load(); err != nil { // a bridge with this configuration would not start
 		return err
 	}
 	records, err := installRecords(con)
@@ -188,7 +188,7 @@ func install(con *console, name string, o installOptions) error {
 	return nil
 }
 
-// takeOver finds which servers of the client move.
+// takeOver determines which servers of the client move into our configuration.
 func takeOver(con *console, in *setup.Installation, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -199,8 +199,8 @@ func takeOver(con *console, in *setup.Installation, path string) error {
 	})
 }
 
-// rewriteFrom replaces the text of the configuration, unless it is no longer the
-// one before.
+// rewriteFrom replaces the text of the configuration with after, provided that it is
+// still before.
 func rewriteFrom(con *console, path string, before, after []byte) error {
 	return rewrite(con, path, func(text []byte) ([]byte, error) {
 		if !bytes.Equal(text, before) {
@@ -210,7 +210,7 @@ func rewriteFrom(con *console, path string, before, after []byte) error {
 	}, func(*config.Config) error { return nil })
 }
 
-// showInstallation prints what is going to be changed.
+// showInstallation prints the changes that are about to be made.
 func showInstallation(con *console, in *setup.Installation, path string) error {
 	if con.JSON {
 		return nil
@@ -227,7 +227,7 @@ func showInstallation(con *console, in *setup.Installation, path string) error {
 	return nil
 }
 
-// sayStaying says which servers the client still has for itself.
+// sayStaying says which servers stay in the client's own file.
 func sayStaying(con *console, in *setup.Installation) {
 	why, own := in.Staying()
 	for _, line := range why {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// lines sends lines to a bridge over standard input, each with the answer that
-// it gets, which has to hold the text; "" is for none. The session lives on.
+// lines sends lines to a bridge over standard input. Each row is a line and a text that
+// its answer has to contain; "" means that there is no answer. The session must survive.
 func (h *home) lines(args []string, rows [][2]string) {
 	h.t.Helper()
 	cmd := h.command(args...)
@@ -26,7 +26,7 @@ func (h *home) lines(args []string, rows [][2]string) {
 	}
 	out := bufio.NewReader(pipe)
 	for i, row := range rows {
-		// The answer to what follows shows that there was none.
+		// If the next answer is that to the ping, there was none.
 		probe := fmt.Sprintf(`{"jsonrpc":"2.0","id":"probe %d","method":"ping"}`, i)
 		if _, err := io.WriteString(in, row[0]+"\n"); err != nil {
 			h.t.Fatalf("%.200s: %v", row[0], err)
@@ -55,8 +55,8 @@ func (h *home) lines(args []string, rows [][2]string) {
 
 const openSession = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// A line that is JSON but no message that could be taken costs nothing but
-// itself, in a bridge of one's own and in one that windows share.
+// A line that is JSON but no valid message breaks nothing else, in a bridge of one's own
+// and in a shared one.
 func TestLinesThatAreNoRequests(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 1200) + strings.Repeat("]", 1200)
@@ -99,7 +99,7 @@ func TestLinesThatAreNoRequests(t *testing.T) {
 	}
 }
 
-// Protocol 2025-03-26 has batches: what comes together is answered together.
+// Protocol 2025-03-26 has batches: requests that come together are answered together.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	newHome(t, map[string]any{"servers": map[string]any{}}).lines([]string{"run", "--alone"}, [][2]string{

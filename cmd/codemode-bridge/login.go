@@ -25,8 +25,8 @@ func logins(con *console) *login.Keeper {
 	return login.Open(o)
 }
 
-// serverToLogIn is a server of the configuration as package login wants it; ok is
-// false where nobody logs in to it.
+// serverToLogIn converts a server of the configuration for package login; ok is false
+// if it takes no login.
 func serverToLogIn(s *config.Server) (_ login.Server, ok bool) {
 	if s.Auth.Type != config.AuthPerson && s.Auth.Type != config.AuthCredentials {
 		return login.Server{}, false
@@ -38,7 +38,7 @@ func serverToLogIn(s *config.Server) (_ login.Server, ok bool) {
 	}, true
 }
 
-// specsWithLogins are the servers of a configuration, with their logins.
+// specsWithLogins is specs with the user's logins.
 func specsWithLogins(cfg *config.Config, logins *login.Keeper) []upstream.Spec {
 	all := specs(cfg)
 	for i := range all {
@@ -49,7 +49,7 @@ func specsWithLogins(cfg *config.Config, logins *login.Keeper) []upstream.Spec {
 	return all
 }
 
-// loginClient is the client for a server that the command line names.
+// loginClient returns the login client for a server that the command line names.
 func loginClient(con *console, keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
 	cfg, err := con.load()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"codemode-bridge/bridge/login"
 )
 
-// pageLogins begins logins for the page: the browser comes back to a port that
-// is open as long as the login may take.
+// pageLogins logs in to servers for the page. The browser returns to a port of this
+// process, which stays open for as long as a login may take.
 type pageLogins struct {
 	parts *parts
 	ctx   context.Context // ends with the page
@@ -35,7 +35,7 @@ func (l *pageLogins) Begin(ctx context.Context, server, by string) (string, erro
 	}
 	client := l.parts.logins.Client(at)
 	waiting, cancel := context.WithTimeout(l.ctx, login.WaitTime)
-	l.replace(server, cancel) // before its port is taken again
+	l.replace(server, cancel) // frees its port, which the next may need
 	back, err := login.Listen(s.Auth.RedirectPort != 0, cmp.Or(s.Auth.RedirectPort, client.Redirect()))
 	if err != nil {
 		cancel()
@@ -59,7 +59,7 @@ func (l *pageLogins) Begin(ctx context.Context, server, by string) (string, erro
 	return attempt.Link(), nil
 }
 
-// replace ends the login at a server that was begun before.
+// replace cancels the login that was begun earlier at the same server, if any.
 func (l *pageLogins) replace(server string, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

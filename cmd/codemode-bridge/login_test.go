@@ -33,11 +33,11 @@ func newTracker(t *testing.T) *logintest.Server {
 	return s
 }
 
-// link is the link to a login in what `servers login` says.
+// link matches the link to log in that `servers login` prints.
 var link = regexp.MustCompile(`(?m)^  (http\S+)$`)
 
-// logInByHand runs `servers login --no-browser` and pastes what the browser ends
-// at, which it leaves to paste to change.
+// logInByHand runs `servers login --no-browser` and pastes the address at which the
+// browser ends, as changed by paste.
 func (h *home) logInByHand(fake *logintest.Server, paste func(string) string, flags ...string) (out string, code int) {
 	h.t.Helper()
 	cmd := h.command(append([]string{"servers", "login", "tracker", "--no-browser"}, flags...)...)
@@ -73,8 +73,8 @@ func (h *home) logInByHand(fake *logintest.Server, paste func(string) string, fl
 	return said.String(), cmd.ProcessState.ExitCode()
 }
 
-// A person who pastes the address though the browser has come back too does not
-// break off the login that is under way.
+// A person who pastes the address although the browser has come back too does not
+// interrupt the login.
 func TestServersLoginTwice(t *testing.T) {
 	t.Parallel()
 	fake := newTracker(t)
@@ -159,8 +159,8 @@ func TestLoginFromThePage(t *testing.T) {
 	}
 }
 
-// From a server that wants a login to a call of its tool, in a bridge that runs
-// meanwhile; and back.
+// From a server that wants a login to a call of its tool, in a bridge that was already
+// running; and back, by a logout.
 func TestServersLogin(t *testing.T) {
 	t.Parallel()
 	fake := newTracker(t)
@@ -191,7 +191,7 @@ func TestServersLogin(t *testing.T) {
 		t.Errorf("with a login, servers list says %s", got)
 	}
 
-	// It wants more rights for calls, and gets them.
+	// The server wants more rights for calls, and a new login grants them.
 	fake.Do(func() { fake.Needs = "write" })
 	if got := bridge.call(t, "eval", script); !strings.Contains(got, "the server needs a login with more rights (write): run codemode-bridge servers login tracker") {
 		t.Errorf("without the rights, a call says %s", got)
@@ -208,7 +208,7 @@ func TestServersLogin(t *testing.T) {
 		t.Errorf("with the rights, a call says %s", got)
 	}
 
-	// The token ends, and is renewed without anybody.
+	// The token expires, and is renewed without a person.
 	fake.Expired()
 	if got := bridge.call(t, "eval", script); !strings.Contains(got, "two issues") {
 		t.Errorf("after the token ended, a call says %s", got)
@@ -243,7 +243,7 @@ func TestServersLogin(t *testing.T) {
 	}
 }
 
-// A client of its own needs no person, and its secret is shown to nobody.
+// A login by client credentials needs no person, and the secret is shown to nobody.
 func TestServersLoginByCredentials(t *testing.T) {
 	t.Parallel()
 	const secret = "canary-client-5c1e77aa"
@@ -272,7 +272,7 @@ func TestServersLoginByCredentials(t *testing.T) {
 	}
 }
 
-// The browser is started without a shell, and its end is waited for.
+// The browser is started without a shell, and waited for.
 func TestServersLoginOpensTheBrowser(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/bin/sh"); err != nil {

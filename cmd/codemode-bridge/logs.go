@@ -15,15 +15,15 @@ import (
 	"golang.org/x/term"
 )
 
-// logs are where a bridge says how it fares: standard error and, because
-// clients tend to hide that, a file. What its runs do is in the audit log.
+// logs are the program's own log, on standard error and, because clients tend to hide
+// that, in a file. What runs do is in the audit log.
 type logs struct {
 	logger *slog.Logger
 	file   io.Closer
 }
 
-// openLogs opens the logs. With toFile false, for commands that call no tool,
-// there is standard error alone.
+// openLogs opens the logs; without toFile, which is for commands that call no tool,
+// on standard error alone.
 func openLogs(con *console, cfg *config.Config, toFile bool) (*logs, error) {
 	level := cfg.Log.Level.Slog()
 	l := &logs{}
@@ -44,8 +44,9 @@ func openLogs(con *console, cfg *config.Config, toFile bool) (*logs, error) {
 	return l, nil
 }
 
-// openQuietLogs opens the logs of a command that answers and ends. What it does is
-// in the file; beside the answer stand errors alone, unless log.level is debug.
+// openQuietLogs opens the logs of a command that prints an answer and ends. The file
+// has everything; on standard error, beside the answer, are only errors, unless
+// log.level is debug.
 func openQuietLogs(con *console, cfg *config.Config) (*logs, error) {
 	quiet := *cfg
 	if quiet.Log.Level != config.LogDebug {
@@ -69,7 +70,8 @@ func logDir(con *console) string {
 	return filepath.Join(places.StateDir, "log")
 }
 
-// terminalLog writes to standard error: for people on a terminal, JSON elsewhere.
+// terminalLog writes to standard error: text on a terminal, else JSON, unless the
+// configuration says which.
 func terminalLog(con *console, format config.LogFormat, level slog.Level) slog.Handler {
 	file, isFile := con.Err.(*os.File)
 	terminal := isFile && term.IsTerminal(int(file.Fd()))

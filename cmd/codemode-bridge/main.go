@@ -34,7 +34,7 @@ func main() { os.Exit(mainCode()) }
 // mainCode runs the command line and returns the exit code.
 func mainCode() int {
 	keepDescriptors()
-	// The first signal ends things in order, the second at once.
+	// The first signal shuts down in order, the second exits at once.
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -52,17 +52,17 @@ func mainCode() int {
 
 var errInterrupted = errors.New("interrupted")
 
-// A console is how the program was called: its streams, its environment, and
-// the flags that all commands share. The commands are functions over it.
+// A console is what every command gets: the streams, the environment, and the flags
+// that all commands share.
 type console struct {
 	cli.Console
 
 	configPath  string // --config
-	environment string // --env: which overlay of the configuration holds
+	environment string // --env: which overlay of the configuration applies
 	logFile     string // --log
 
-	// covers refuses an edit of the configuration that the clients of a shared
-	// bridge cannot all follow; nil if this process is none.
+	// covers returns an error for an edit of the configuration that the windows of
+	// a shared bridge cannot all follow; nil in a process that is not shared.
 	covers func(cfg *config.Config, looked []string) error
 }
 
@@ -88,7 +88,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), statusCommand(con), doctorCommand(con), versionCommand(con))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	// A command that only groups others must not pass over a wrong word.
+	// A command that only groups others must refuse an unknown word.
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() && c.RunE == nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
@@ -125,8 +125,8 @@ func versionCommand(con *console) *cobra.Command {
 	return c
 }
 
-// exitCode prints err for a person, unless that has been done, and says with
-// which code the program ends.
+// exitCode prints err for a person, unless the command has done so, and returns the
+// code with which the program exits.
 func (con *console) exitCode(err error) int {
 	var exit *cli.ExitError
 	var usage *cli.UsageError
@@ -163,8 +163,8 @@ func (con *console) exitCode(err error) int {
 	}
 }
 
-// isCobraUsage reports whether err is cobra's own word for a command that
-// does not exist; it has no type.
+// isCobraUsage reports whether err is cobra's error for an unknown command, which has
+// no type of its own.
 func isCobraUsage(err error) bool {
 	return errors.Unwrap(err) == nil && strings.HasPrefix(err.Error(), "unknown command ")
 }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/term"
 )
 
-// openNotices tells the person at this machine of the questions of this
-// process, until what it returns is called: on the desktop if they want that,
-// and by the bell of a terminal that they watch the bridge on.
+// openNotices notifies the person at this machine of the requests of this process,
+// until end is called: on the desktop if the configuration says so and, if watched, by
+// the bell of the terminal.
 func (p *parts) openNotices(watched bool) (end func()) {
 	o := notify.Options{Desktop: p.config().Approvals.Desktop, At: p.desk.at("/"), Logger: p.log.With("part", "notices")}
 	if watched && term.IsTerminal(int(os.Stderr.Fd())) {
@@ -30,8 +30,8 @@ func (p *parts) openNotices(watched bool) (end func()) {
 	}
 }
 
-// sayAsked says on standard error what is put to approvers: one who runs a
-// script by hand sees what it waits for, and where that is answered.
+// sayAsked prints each request to standard error, so that a person who runs a script
+// by hand sees what it waits for and where that is answered.
 func sayAsked(con *console, p *parts) {
 	say := func(r approval.Request) {
 		fmt.Fprintf(con.Err, "waiting for an approver: %s, request %s (%s)\n", canon.Escape(r.Script), r.ID, p.desk.at("/r/"+r.ID))
@@ -39,7 +39,7 @@ func sayAsked(con *console, p *parts) {
 	p.desk.told.Store(&say)
 }
 
-// asked hears of each question: all that a notice gets of it is the tool.
+// asked is called with each new request. A notice shows nothing of it but the tool.
 func (d *desk) asked(r approval.Request) {
 	if say := d.told.Load(); say != nil {
 		(*say)(r)

@@ -19,31 +19,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An OpenAPI document is untrusted, so it is read by a process of its own: this
-// program, called with the command openapi, which is an MCP server over stdin and
-// stdout. What it must know, secrets among it, is in one variable of its
-// environment: the arguments of a program can be read by every user.
+// An OpenAPI document is untrusted, so a process of its own reads it: this program
+// with the command openapi, an MCP server over stdin and stdout. Its options, secrets
+// among them, are in an environment variable, because every user can read the
+// arguments of a process.
 
 // openapiVariable holds the openapi.Options of the process, as JSON.
 const openapiVariable = "CODEMODE_BRIDGE_OPENAPI"
 
-// maxReason bounds the bytes of what the process says of its end.
+// maxReason bounds the bytes of the error with which the process ends.
 const maxReason = 4_000
 
-// connectionVariables say how the web is reached from this machine.
+// connectionVariables say how this machine reaches the web: proxies and certificates.
 var connectionVariables = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
-// fromDocument makes spec that of a server of an OpenAPI document.
+// fromDocument turns spec into one that starts the process for an OpenAPI document.
 func fromDocument(spec *upstream.Spec, s *config.Server) {
 	o := openapi.Options{
 		Document: s.OpenAPI.Reveal(), BaseURL: spec.URL, Headers: spec.Headers, Credentials: config.RevealMap(s.Credentials),
-		MaxReply: spec.MaxReply, LoadTimeout: spec.ConnectTimeout,
+		MaxReply: spec.Limits.MaxReply, LoadTimeout: spec.Limits.ConnectTimeout,
 	}
 	options, err := json.Marshal(o)
 	if err != nil {
-		panic("codemode-bridge: writing the options of an OpenAPI server: " + err.Error()) // texts and numbers
+		panic("codemode-bridge: writing the options of an OpenAPI server: " + err.Error()) // cannot happen: all fields are strings and numbers
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -58,8 +58,8 @@ func fromDocument(spec *upstream.Spec, s *config.Server) {
 	}
 }
 
-// openapiCommand is the process that serves the operations of one document. The
-// bridge starts it; nobody types it.
+// openapiCommand is the process that serves the operations of one document. It is
+// started by the bridge, never by hand.
 func openapiCommand(con *console) *cobra.Command {
 	return &cobra.Command{
 		Use: "openapi", Short: "Serve the operations of an OpenAPI document over stdin and stdout", Hidden: true, Args: cli.NoArgs,
@@ -89,7 +89,7 @@ func serveDocument(c *cobra.Command, con *console, options string, log *slog.Log
 	if err != nil {
 		return err
 	}
-	// However it ends, the bridge wanted it or has gone.
+	// It ends when the bridge closes the pipe or is gone: neither is an error.
 	_ = server.Run(c.Context(), &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout, MaxLineLength: -1})
 	return nil
 }

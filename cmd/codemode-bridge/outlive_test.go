@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The first thing that the README promises of a paused run: the bridge is
-// killed, the person says yes the next day, and the script ends as it would
-// have; what was called is not called again.
+// What the README promises first of a paused run: the bridge is killed, the person
+// approves the next day, and the script ends as it would have; calls that were made are
+// not made again.
 func TestARunOutlivesItsBridge(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"verdict", "command line"} {
@@ -36,7 +36,7 @@ func TestARunOutlivesItsBridge(t *testing.T) {
 			if list := b.does("", "runs", "list"); !strings.Contains(list, "interrupted") {
 				t.Errorf("after the kill the list says\n%s", list)
 			}
-			if how == "command line" { // nobody is there when the answer comes
+			if how == "command line" { // no bridge runs when the answer comes
 				b.does(annsToken+"\n", "approvals", "approve", q.ID, "--token-stdin")
 			}
 			b.start()

@@ -17,18 +17,17 @@ import (
 	"codemode-bridge/bridge/webguard"
 )
 
-// A page is the approval page and its API, on a listener of their own.
+// A page is the approval page and its API, on their own listener.
 type page struct {
 	site   *admin.Site
 	server *http.Server
 	failed chan error
 	base   string
-	forget context.CancelFunc // the logins that it has begun
+	forget context.CancelFunc // gives up the logins that it has begun
 }
 
-// openPage serves the approval page, until Close. Nil is a page that is off,
-// or whose address is taken: by another bridge, whose page shows the same
-// requests.
+// openPage serves the approval page until Close. The page is nil if the configuration
+// has it off, or with an error, such as that the address is taken.
 func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	cfg := p.config().Approvals
 	if cfg.Listen.Reveal() == config.ListenOff {
@@ -76,7 +75,7 @@ func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	return pg, nil
 }
 
-// Close ends the page: its streams are cut, requests under way end first.
+// Close ends the page. Event streams are cut; requests under way get a second to end.
 func (pg *page) Close() {
 	pg.forget()
 	pg.site.Close()
@@ -88,7 +87,7 @@ func (pg *page) Close() {
 	<-pg.failed
 }
 
-// runsOf shows the page a bridge's runs.
+// runsOf gives the page a bridge's runs.
 type runsOf struct{ *bridge.Server }
 
 func (r runsOf) Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (string, error) {
@@ -133,7 +132,7 @@ func shownRun(st bridge.RunState) admin.Run {
 		Started: st.Started, Ended: st.Ended, Calls: st.Calls, Result: st.Result}
 }
 
-// sessionsOf shows the page a bridge's sessions.
+// sessionsOf gives the page a bridge's sessions.
 type sessionsOf struct{ *bridge.Server }
 
 func (s sessionsOf) List() []admin.Session {

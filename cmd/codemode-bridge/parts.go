@@ -27,13 +27,13 @@ import (
 	"codemode-bridge/sandbox"
 )
 
-// parts is a bridge that runs: everything that build made, and what changes
-// when the configuration or a server's tools do.
+// parts is a running bridge: everything that build made. The configuration in force
+// is the only part that is replaced.
 type parts struct {
 	log       *slog.Logger
 	recorder  *recorder.Recorder
 	env       config.Env
-	serverKey []byte // of servers' identities
+	serverKey []byte // for the identities of servers
 	upstreams *upstream.Set
 	logins    *login.Keeper
 	pool      *sandbox.Pool
@@ -49,12 +49,12 @@ type parts struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards cfg
 	cfg *config.Config
 }
 
-// build puts a bridge together from the floor up. Servers connect in the
-// background. Close ends it all but rec, which is the caller's.
+// build puts a bridge together from the floor up. Servers connect in the background.
+// Close ends everything but rec, which stays the caller's.
 func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *auditLog) (*parts, error) {
 	program, err := worker()
 	if err != nil {
@@ -112,15 +112,15 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	return p, nil
 }
 
-// fileKey is a short name for a configuration file, so that each has a cache
-// of its own.
+// fileKey is a short name for a configuration file, after which the folders that
+// belong to it are named.
 func fileKey(file string) string {
 	sum := sha256.Sum256([]byte(file))
 	return hex.EncodeToString(sum[:6])
 }
 
-// cacheFolder is where the last catalogue of a configuration file is kept; empty,
-// which keeps none, if the environment names no folder.
+// cacheFolder is where the last catalogue of a configuration file is kept; empty, so
+// that none is kept, if the environment names no folder.
 func cacheFolder(con *console, file string) string {
 	places, err := config.Paths(con.Env)
 	if err != nil {
@@ -129,8 +129,8 @@ func cacheFolder(con *console, file string) string {
 	return filepath.Join(places.CacheDir, "catalog-"+fileKey(file))
 }
 
-// warm is the pool's setting for a configured number of ready workers, where
-// none means none.
+// warm converts the configured number of ready workers for package sandbox, where 0
+// means the default and a negative number none.
 func warm(n int) int {
 	if n == 0 {
 		return -1
@@ -138,11 +138,11 @@ func warm(n int) int {
 	return n
 }
 
-// Close ends the bridge: runs under way get grace, then servers and workers
-// are ended, politely first.
+// Close ends the bridge. Runs under way get grace to end; then servers and workers are
+// stopped, politely first.
 func (p *parts) Close(grace time.Duration) {
 	p.server.Close(grace)
-	p.stop() // no view is made any more, and nothing starts more
+	p.stop() // from here on no view is made and no goroutine started
 	p.ended.Wait()
 	p.views.Wait()
 	if err := p.upstreams.Close(); err != nil {
@@ -168,7 +168,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 	})
 }
 
-// configured is what a configuration says of views.
+// configured converts a configuration for package view.
 func (p *parts) configured(cfg *config.Config) view.Configured {
 	c := view.Configured{Profiles: cfg.Profiles, Identities: p.identities(cfg)}
 	for _, name := range serverNames(cfg) {
@@ -179,7 +179,7 @@ func (p *parts) configured(cfg *config.Config) view.Configured {
 	return c
 }
 
-// listed are the tools of the servers that have listed them.
+// listed returns the tools of the servers that have listed theirs.
 func (p *parts) listed() map[string][]catalog.Definition {
 	all := map[string][]catalog.Definition{}
 	for name, tools := range p.upstreams.Tools() {
@@ -188,7 +188,8 @@ func (p *parts) listed() map[string][]catalog.Definition {
 	return all
 }
 
-// specs are the servers of a configuration as they are run here.
+// specs returns a configuration's servers as this bridge runs them: with the user's
+// logins and their identities.
 func (p *parts) specs(cfg *config.Config) []upstream.Spec {
 	all, are := specsWithLogins(cfg, p.logins), p.identities(cfg)
 	for i := range all {
@@ -197,7 +198,7 @@ func (p *parts) specs(cfg *config.Config) []upstream.Spec {
 	return all
 }
 
-// folder is where servers run that have no cwd; empty if all have one.
+// folder is the working folder of servers without cwd; empty if all have one.
 func (p *parts) folder() string {
 	if !sharing(p.config(), nil).Folder {
 		return ""
@@ -209,7 +210,8 @@ func (p *parts) folder() string {
 	return here
 }
 
-// identities say what each server of a configuration is beside its name.
+// identities returns, by name, what identifies each server of a configuration besides
+// its name: a paused run is resumed only with the same servers.
 func (p *parts) identities(cfg *config.Config) map[string]string {
 	usual := func(name string) bool { return len(upstream.Inherited(nil, []string{name + "="})) > 0 }
 	are := make(map[string]string, len(cfg.Servers))
@@ -219,26 +221,26 @@ func (p *parts) identities(cfg *config.Config) map[string]string {
 	return are
 }
 
-// config is the configuration that holds at this moment.
+// config is the configuration in force.
 func (p *parts) config() *config.Config {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cfg
 }
 
-// ready waits until every server has connected or failed, or ctx ends, and
-// shows what they have.
+// ready waits until every server has connected or failed, or ctx ends, and makes a
+// view of their tools.
 func (p *parts) ready(ctx context.Context) {
 	p.upstreams.WaitReady(ctx)
 	p.views.Refresh()
 }
 
-// firstWait is how long, after the start, scripts and clients that list tools
-// wait for servers that have not listed theirs yet. A server that takes longer costs its own calls.
+// firstWait is how long after the start scripts, and clients that list tools, wait for
+// servers to list theirs. A server that takes longer delays only its own calls.
 const firstWait = 8 * time.Second
 
-// await returns when every server's tools are known or the server has failed,
-// and at the latest firstWait after the start.
+// await returns when every server has listed its tools or failed, at the latest
+// firstWait after the start.
 func (p *parts) await(ctx context.Context) {
 	if p.gate.View().Known {
 		return
@@ -250,8 +252,8 @@ func (p *parts) await(ctx context.Context) {
 	}
 }
 
-// tokens are the bearer tokens of this moment. A configuration that has lost
-// them all lets nobody in.
+// tokens returns the bearer tokens of the configuration in force. If an edit has
+// removed them all, nobody gets in.
 func (p *parts) tokens() []mcphttp.Token {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,17 +264,18 @@ func (p *parts) tokens() []mcphttp.Token {
 	return all
 }
 
-// confirm waits until a server that is only remembered has listed its tools.
+// confirm waits until a server whose tools are known only from the cache has listed
+// them.
 func (p *parts) confirm(ctx context.Context, server string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*firstWait)
 	defer cancel()
-	p.upstreams.Reconnect(server) // one that has failed tries again
+	p.upstreams.Reconnect(server) // at once, if it has failed before
 	if p.upstreams.WaitReady(ctx) == nil {
 		p.views.Refresh()
 	}
 }
 
-// definitions are an upstream's tools as package catalog wants them.
+// definitions converts an upstream's tools for package catalog.
 func definitions(tools []upstream.Tool) []catalog.Definition {
 	all := make([]catalog.Definition, 0, len(tools))
 	for _, t := range tools {
@@ -284,7 +287,7 @@ func definitions(tools []upstream.Tool) []catalog.Definition {
 	return all
 }
 
-// serverNames are the enabled servers, for people.
+// serverNames returns the names of the enabled servers.
 func serverNames(cfg *config.Config) []string {
 	return slices.DeleteFunc(cfg.ServerNames(), func(name string) bool { return cfg.Servers[name].Disabled })
 }

@@ -1,7 +1,7 @@
 package main_test
 
-// What a program wrote to a terminal as a picture: a grid of characters with
-// their colours, and that as SVG.
+// Turns what a program wrote to a terminal into a picture: a grid of characters with their
+// colours, drawn as SVG.
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ type look struct {
 	reversed               bool
 }
 
-// A grid is a terminal's screen. It knows the sequences that the renderer of
-// approvals watch uses; what it does not know it keeps, for a test to refuse.
+// A grid is a terminal's screen. It knows the control sequences that the renderer of
+// approvals watch uses, and keeps those that it does not know, for a test to refuse.
 type grid struct {
 	cells   [][]cell
 	x, y    int
@@ -127,7 +127,7 @@ func (g *grid) obey(final byte, params string) {
 		}
 		numbers = append(numbers, n)
 	}
-	n, first := 1, 0 // the first number where it counts, and where it is a kind
+	n, first := 1, 0 // the first number, as a count and as a kind
 	if len(numbers) > 0 {
 		first, n = numbers[0], max(numbers[0], 1)
 	}
@@ -168,13 +168,13 @@ func (g *grid) obey(final byte, params string) {
 	case 'm':
 		g.dress(numbers)
 	case 'c', 'h', 'l', 'n', 'p', 'q', 'r', 't', 'u':
-		// questions and modes that change nothing of what is seen here
+		// queries and modes that do not change the picture
 	default:
 		g.unknown = append(g.unknown, params+string(final))
 	}
 }
 
-// dress changes the look of what is written from here on.
+// dress changes the look of the characters that follow.
 func (g *grid) dress(numbers []int) {
 	if len(numbers) == 0 {
 		numbers = []int{0}
@@ -221,7 +221,7 @@ func (g *grid) dress(numbers []int) {
 	}
 }
 
-// text is what stands on the screen.
+// text is the text on the screen.
 func (g *grid) text() string {
 	var b strings.Builder
 	for _, row := range g.cells {
@@ -234,7 +234,7 @@ func (g *grid) text() string {
 	return strings.Trim(b.String(), "\n") + "\n"
 }
 
-// hardBlank is a blank that no reader of SVG folds up with the next.
+// hardBlank is a blank that readers of SVG do not collapse with the next.
 const hardBlank = "\u00a0"
 
 const ink, ground = "#d4d7dd", "#15181e"

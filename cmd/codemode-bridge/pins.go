@@ -10,8 +10,8 @@ import (
 	"codemode-bridge/bridge/pins"
 )
 
-// pinFolder is where the pins of a configuration file are kept; empty, which
-// keeps them in memory, if the environment names no folder.
+// pinFolder is where the pins of a configuration file are kept; empty, so that they
+// are kept in memory, if the environment names no folder.
 func pinFolder(con *console, file string) string {
 	places, err := config.Paths(con.Env)
 	if err != nil {
@@ -20,12 +20,13 @@ func pinFolder(con *console, file string) string {
 	return filepath.Join(places.StateDir, "pins-"+fileKey(file))
 }
 
-// pinRules are the reactions that are configured for a server.
+// pinRules returns the reactions to new and changed tools that a server is configured
+// with.
 func pinRules(s *config.Server) pins.Rules {
 	return pins.Rules{New: pins.Reaction(s.NewTools), Changed: pins.Reaction(s.ChangedTools)}
 }
 
-// toolsOf shows the page the tools that wait, and takes what is decided there.
+// toolsOf gives the page the unreviewed tools, and applies what is decided there.
 type toolsOf struct{ *parts }
 
 func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
@@ -36,12 +37,7 @@ func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
 	}
 	var all []admin.UnreviewedTool
 	for _, w := range waiting {
-		t := admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, State: string(w.State), Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest, Was: w.Was,
-			AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: secrets.HideAll(w.Notices), Difference: []admin.ToolPart{}}
-		for _, part := range w.Difference {
-			t.Difference = append(t.Difference, admin.ToolPart{What: part.What, Lines: secrets.HideAll(part.Lines)})
-		}
-		all = append(all, t)
+		all = append(all, admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, Row: pins.NewRow(w, thenOf(w, cfg), secrets.Hide)})
 	}
 	return all, nil
 }

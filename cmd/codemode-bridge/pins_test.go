@@ -1,6 +1,6 @@
 package main_test
 
-// A server changes its tools while a bridge runs, and a person looks at that.
+// A server changes its tools while a bridge runs, and a person reviews them.
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// listVariable makes this program an upstream server whose tools stand in the
-// file that it names: its tool "reload" lists what stands there by then.
+// listVariable makes this program an upstream server, and names the file that lists its
+// tools. Its tool "reload" reads the file again.
 const listVariable = "FAKE_UPSTREAM_LIST"
 
 func serveList(file string) error {
@@ -99,7 +99,7 @@ func (f toolFile) server(more map[string]any) map[string]any {
 	return s
 }
 
-// sees waits until a script is answered with something.
+// sees waits until a script returns want.
 func (c *client) sees(t *testing.T, script, want string) {
 	t.Helper()
 	var got string
@@ -109,7 +109,7 @@ func (c *client) sees(t *testing.T, script, want string) {
 	})
 }
 
-// questions are what its person was shown so far.
+// questions returns what its person was shown so far.
 func (c *client) questions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +135,8 @@ func TestAChangedToolAsks(t *testing.T) {
 		t.Errorf("tools wait: %s", out)
 	}
 
-	// It changes: a model is not told the new text, a call asks, the person is
-	// shown why, and the page and the command line how it differs.
+	// It changes: the model is not shown the new text, a call asks, the person is told
+	// why, and the page and the command line show how it differs.
 	tools.write(toolsAfter)
 	c.sees(t, `return await codemode.web__reload({})`, "did reload")
 	c.sees(t, describeFetch, "Not described: its definition changed since it was first seen on")
@@ -160,7 +160,7 @@ func TestAChangedToolAsks(t *testing.T) {
 		}
 	}
 
-	// Accepted, by whoever may change the configuration.
+	// It is accepted by whoever may change the configuration.
 	if out := h.says([]int{0}, "tools", "review", "--accept", "--all", "--yes"); !strings.Contains(out, "web__fetch is accepted by ") {
 		t.Errorf("accepting said %q", out)
 	}
@@ -170,12 +170,12 @@ func TestAChangedToolAsks(t *testing.T) {
 		t.Errorf("an accepted tool was asked about: %s", asked)
 	}
 
-	// And back to what it was: that is a change from what was accepted.
+	// Changing back is a change too, from what was accepted.
 	tools.write(toolsBefore)
 	c.sees(t, `return await codemode.web__reload({})`, "did reload")
 	c.sees(t, describeFetch, "accepted it on")
 
-	// Blocked, also at the next start.
+	// It is blocked, and still is at the next start.
 	h.says([]int{0}, "tools", "review", "--block", "web__fetch")
 	c.sees(t, tryFetch, "denied: web__fetch was not sent: it is quarantined: ")
 	c.sees(t, `return (await codemode.get_tools({})).tools.map(t => t.name)`, `["web__reload"]`)
@@ -198,7 +198,7 @@ func TestAChangedToolAsks(t *testing.T) {
 	}
 }
 
-// A tool is accepted as the person saw it: one that has changed since is not.
+// A tool is accepted as the person saw it; one that has changed since is not.
 func TestAToolIsAcceptedAsItWasSeen(t *testing.T) {
 	t.Parallel()
 	tools := newToolFile(t)
@@ -232,7 +232,7 @@ func TestAToolIsAcceptedAsItWasSeen(t *testing.T) {
 	c.sees(t, callFetch, "did fetch")
 }
 
-// A server under quarantine offers what was pinned and nothing else.
+// A server under quarantine offers only the tools that were pinned.
 func TestQuarantinedToolsAreHidden(t *testing.T) {
 	t.Parallel()
 	tools := newToolFile(t)
@@ -253,8 +253,7 @@ func TestQuarantinedToolsAreHidden(t *testing.T) {
 	}
 }
 
-// Where there are approvers, it takes one who may edit, on the page and in the
-// terminal.
+// If there are approvers, only an admin can accept tools, on the page and in the terminal.
 func TestAnAdminAcceptsTools(t *testing.T) {
 	t.Parallel()
 	b := newHeldBench(t)
@@ -291,7 +290,7 @@ func TestAnAdminAcceptsTools(t *testing.T) {
 	if code, text := b.api(annsToken, "POST", "/api/tools/accept", body); code != 200 {
 		t.Fatalf("accepting: %d %s", code, text)
 	}
-	got, err := eval(t.Context(), b.client, callFetch) // the answer came after the bridge had taken it over
+	got, err := eval(t.Context(), b.client, callFetch) // by the time of the API's answer the bridge had taken it over
 	if err != nil || got != `"did fetch"` {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -324,8 +323,8 @@ func TestAnAdminAcceptsTools(t *testing.T) {
 	}
 }
 
-// What init imports is held to the tools that the person uses already; a
-// server that cannot be asked does not stop it.
+// init pins the tools of imported servers, which the person uses already; a server that
+// cannot be asked does not stop it.
 func TestInitPinsWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	tools := newToolFile(t)
@@ -395,7 +394,7 @@ func TestInitPinsWhatIsInUse(t *testing.T) {
 		t.Errorf("the doctor does not say what waits:\n%s", doctor)
 	}
 
-	// A second configuration does not lift what somebody has blocked.
+	// Writing the configuration again does not unblock what somebody has blocked.
 	if out := h.says([]int{0}, "tools", "review", "--block", "web__extra", "--json"); !strings.HasPrefix(out, "[{") || !strings.Contains(out, `"decision":"blocked"`) {
 		t.Errorf("blocking said %q", out)
 	}
@@ -405,7 +404,7 @@ func TestInitPinsWhatIsInUse(t *testing.T) {
 	}
 }
 
-// A yes for the session is for a tool as it was: it ends when the tool changes.
+// An approval for the session is for the tool as it was: it ends when the tool changes.
 func TestAChangedToolEndsItsGrants(t *testing.T) {
 	t.Parallel()
 	tools := newToolFile(t)

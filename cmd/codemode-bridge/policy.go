@@ -18,8 +18,8 @@ import (
 	"codemode-bridge/bridge/setup"
 )
 
-// policyOf shows the page a bridge's profiles, and edits the section of the
-// configuration file that they are written in.
+// policyOf gives the page a bridge's profiles, and edits the section of the
+// configuration file in which they are written.
 type policyOf struct {
 	parts   *parts
 	console *console
@@ -36,7 +36,7 @@ func (o *policyOf) Profiles() []admin.Profile {
 		p, _ := set.Profile(name)
 		rules, err := json.Marshal(p.Effective())
 		if err != nil {
-			rules = nil // a profile that was read can be written
+			rules = nil // cannot happen: the profile was read from JSON
 		}
 		all = append(all, admin.Profile{Name: name, Tool: "codemode_eval_" + name, Default: set.Default() == p, Rules: rules})
 	}
@@ -60,9 +60,9 @@ func (o *policyOf) Source(context.Context) (text, revision string, err error) {
 
 func textRevision(whole []byte) string { return config.Digest(sha256.Sum256(whole)).String() }
 
-// Save writes the section into the file; the bridge takes it over like every
-// other change of the file. Who saves may edit profiles, which is what it
-// takes to confirm a change that loosens: it does not wait for another.
+// Save writes the section into the file, and the bridge takes it over like any other
+// change of the file. An edit that loosens does not wait: whoever saves may edit
+// profiles, and that is the right that it takes to confirm one.
 func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 	o.saving.Lock()
 	defer o.saving.Unlock()
@@ -86,14 +86,14 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 	return err
 }
 
-// confirm confirms what is about to be written, so that it is pending in no bridge.
+// confirm confirms what is about to be written, so that no bridge holds it as pending.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
 	old := o.parts.config()
 	change, err := judge(o.console, cfg, old)
 	if change == nil || err != nil {
 		return err
 	}
-	// The page shows profiles alone: who saves them confirms nothing else.
+	// The page shows only profiles: saving them confirms nothing else.
 	if len(change.Other) > 0 {
 		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(change.Other, "; "))
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// evalProfile names, on the command line, the profile that binds the base eval
-// tool. No profile can have this name.
+// evalProfile names, on the command line, the profile of the base eval tool. No
+// configured profile can have this name.
 const evalProfile = "-"
 
 // profilesCommand shows and explains the policy.
@@ -61,7 +61,7 @@ func profilesCommand(con *console) *cobra.Command {
 	return group
 }
 
-// namedProfile is the profile that a word of the command line names.
+// namedProfile returns the profile that an argument of the command line names.
 func namedProfile(set *profiles.Set, name string) (*profiles.Profile, error) {
 	if name == evalProfile {
 		return set.Default(), nil
@@ -76,8 +76,8 @@ func namedProfile(set *profiles.Set, name string) (*profiles.Profile, error) {
 	return nil, &cli.UsageError{Err: fmt.Errorf("there is no profile %q; %s", name, known)}
 }
 
-// listProfiles prints a line for each profile, first that of eval if it has
-// no name.
+// listProfiles prints a line for each profile; if that of eval has no name, it is the
+// first.
 func listProfiles(con *console) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -114,7 +114,7 @@ func listProfiles(con *console) error {
 	return nil
 }
 
-// showProfile prints what a profile comes to.
+// showProfile prints a profile with all that it inherits.
 func showProfile(con *console, name string) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -171,7 +171,7 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	return con.Table(x.TriedRows())
 }
 
-// checkProfiles prints what does nothing.
+// checkProfiles prints the list entries and rules that have no effect.
 func checkProfiles(ctx context.Context, con *console) error {
 	var warnings []profileview.Warning
 	var tools, all int

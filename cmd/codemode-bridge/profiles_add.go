@@ -39,8 +39,8 @@ func addProfileCommand(con *console) *cobra.Command {
 	return c
 }
 
-// addProfile puts a template into the configuration file. What comes of it must
-// be a whole configuration, or nothing is written.
+// addProfile inserts a template into the configuration file. If the result would not
+// be a valid configuration, nothing is written.
 func addProfile(con *console, template, as string, dry bool) error {
 	t, ok := templates.Find(template)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeProfiles offers the names of profiles to the shell, as the first
-// argument of a command. A configuration that cannot be read offers none.
+// completeProfiles completes the first argument of a command with the names of
+// profiles; with none if the configuration cannot be read.
 func (con *console) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	cfg, err := con.load()
 	if err != nil || len(args) > 0 {
@@ -26,8 +26,8 @@ func (con *console) completeProfiles(_ *cobra.Command, args []string, _ string) 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeEnvironments offers the environments that have an overlay beside the
-// configuration.
+// completeEnvironments completes --env with the environments that have an overlay
+// beside the configuration.
 func (con *console) completeEnvironments(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	path, err := con.file()
 	if err != nil {

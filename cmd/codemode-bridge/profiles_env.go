@@ -12,7 +12,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
-// errNoOverlay is what --env meets where there is no file for it.
+// errNoOverlay says that --env names an environment without an overlay.
 var errNoOverlay = errors.New("there is no overlay")
 
 // overlay is the file that --env lays over the configuration at path, such as
@@ -45,7 +45,7 @@ func (con *console) loadFile(path string) (*config.Config, error) {
 	return cfg, err
 }
 
-// parseFile is loadFile with another text of the file at path.
+// parseFile is loadFile with text in the place of what the file at path says.
 func (con *console) parseFile(path string, text []byte) (*config.Config, error) {
 	overlay, err := con.overlay(con.shown(path))
 	switch {
@@ -61,15 +61,15 @@ func (con *console) parseFile(path string, text []byte) (*config.Config, error) 
 	return config.ParseOverlaid(con.shown(path), text, config.Overlay{Name: overlay, Data: data}, con.Env, con.policy(path))
 }
 
-// watchFiles calls changed whenever the configuration that was loaded first, or
-// its overlay, is another than the last time, one call at a time, until ctx
-// ends. What is wrong with either comes as an error.
+// watchFiles follows the configuration that was loaded first, and its overlay, until
+// ctx ends. It calls changed after each change of either, and wrong if one cannot be
+// read or has mistakes; never two calls at the same time.
 func watchFiles(ctx context.Context, con *console, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
 	var mu sync.Mutex
 	again := func([]byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		again := *con // others look variables up meanwhile
+		again := *con // a copy: rememberLookups changes Env, which others use meanwhile
 		looked := rememberLookups(&again)
 		cfg, err := again.loadFile(first.File)
 		if err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A bridge follows its overlay as it does its configuration: a good edit holds
-// from then on, a bad one changes nothing, and an edit of the file beneath
-// keeps what lies over it.
+// A bridge follows its overlay as it does its configuration: a good edit takes effect, a
+// bad one changes nothing, and after an edit of the configuration the overlay still
+// applies.
 func TestOverlayIsFollowed(t *testing.T) {
 	t.Parallel()
 	const (

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A script under a supervised profile reads and then writes a file: the read
-// passes, the write is put to the person at the client, whatever its kind and
-// transport, and happens only after a yes.
+// A script under a supervised profile reads and then writes a file: the read is made, the
+// write is put to the person at the client, whatever the client's kind and transport, and
+// made only after their approval.
 func TestRealAsk(t *testing.T) {
 	for _, transport := range []string{"stdio", "http"} {
 		for _, kind := range []string{"sdk", "legacy", "modern"} {

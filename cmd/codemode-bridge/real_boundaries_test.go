@@ -23,11 +23,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Two configurations share a folder of state. Their bridges are killed and
-// started again, their files edited meanwhile, and everybody tries to go on
-// with everybody's runs. Whatever the order, a run calls one server, which is
-// its configuration's; nothing is called twice, nothing after a no, and nothing
-// without a yes that the policy asked for when the run began.
+// Two configurations share a state folder. Their bridges are killed and restarted, their
+// files edited meanwhile, and every bridge tries to resume every run. Whatever the order,
+// a run calls only the server of its configuration; no call is made twice, none after a
+// denial, and none without an approval if the policy asked for one when the run began.
 func TestRealBoundaries(t *testing.T) {
 	programs(t)
 	seeds := make(chan int64)
@@ -62,7 +61,7 @@ type street struct {
 	noes  map[string]bool
 }
 
-// A house is one of them.
+// A house is one of the two configurations of a street.
 type house struct {
 	*home
 	name   string
@@ -71,7 +70,7 @@ type house struct {
 	client *client
 }
 
-// A realRun is a script that was sent.
+// A realRun is a script that was sent to a bridge.
 type realRun struct {
 	house  *house
 	asks   string
@@ -137,8 +136,7 @@ func (h *house) effects(server int) string {
 	return filepath.Join(h.dir, fmt.Sprintf("effects-%s-%d", h.name, server))
 }
 
-// open starts the bridge, if it does not run. Its person says yes, no, or
-// nothing.
+// open starts the bridge, if it is not running. Its person says yes, no, or nothing.
 func (h *house) open(s *street) *client {
 	if h.client != nil {
 		return h.client
@@ -174,7 +172,7 @@ func (h *house) open(s *street) *client {
 	return c
 }
 
-// kill kills the bridge, if it runs.
+// kill kills the bridge, if it is running.
 func (h *house) kill() {
 	if h.client != nil {
 		h.client.process.Process.Kill()
@@ -183,7 +181,7 @@ func (h *house) kill() {
 	}
 }
 
-// tell has a client call a tool; it returns what it is told.
+// tell has a house's client call a tool, and returns the answer.
 func (s *street) tell(h *house, tool string, args map[string]any) string {
 	c := h.open(s)
 	if c == nil {
@@ -263,7 +261,7 @@ func (s *street) step(owner map[string]*realRun) {
 	}
 }
 
-// approve answers what a configuration's runs ask, on the command line.
+// approve answers the open requests of a configuration on the command line.
 func (s *street) approve(h *house, yes bool) {
 	list, err := h.command("approvals", "list", "--json").Output()
 	var open []json.RawMessage

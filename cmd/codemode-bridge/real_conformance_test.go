@@ -16,10 +16,9 @@ import (
 	"time"
 )
 
-// TestRealConformance runs the official conformance suite against the HTTP
-// server: what each of the two revisions of the protocol requires. A check
-// that fails must stand in testdata/real/conformance/baseline.txt, which says
-// why, and what stands there must fail.
+// TestRealConformance runs the official conformance suite against the HTTP server, for
+// each of the two revisions of the protocol. A check that fails must be listed, with the
+// reason, in testdata/real/conformance/baseline.txt, and what is listed there must fail.
 func TestRealConformance(t *testing.T) {
 	r := newReal(t)
 	url := r.serve(t)
@@ -46,7 +45,7 @@ func TestRealConformance(t *testing.T) {
 					t.Errorf("the baseline says that %s %s fails, and it does not", k.scenario, k.check)
 				}
 			}
-			if passed < 40 { // they were 45 and 106
+			if passed < 40 { // when this was written, 45 and 106 did
 				t.Errorf("only %d checks passed: did the suite run?", passed)
 			}
 		})
@@ -73,8 +72,8 @@ func (r *real) conformance(t *testing.T, url, revision string) []conformanceChec
 	cmd.Env = r.env
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	// The exit status counts failures, which are judged here. A suite that
-	// did not come to its end prints no total.
+	// The exit status only counts failures, which are judged here. A suite that did not
+	// run to its end prints no total.
 	err := cmd.Run()
 	if !strings.Contains(said.String(), "\nTotal: ") {
 		t.Fatalf("the suite ended with %v and said\n%s", err, said.String())
@@ -119,7 +118,7 @@ func (k knownFailure) covers(c conformanceCheck) bool {
 	return err1 == nil && err2 == nil && scenario && check
 }
 
-// readBaseline reads the failures that are expected of a revision.
+// readBaseline reads the failures that are expected for a revision.
 func readBaseline(t *testing.T, revision string) []knownFailure {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "real", "conformance", "baseline.txt"))

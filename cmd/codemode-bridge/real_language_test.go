@@ -31,8 +31,8 @@ type languageScript struct {
 	head  map[string]string
 }
 
-// TestRealLanguage runs the scripts in Node: what they are expected to return
-// and log is what Node returns and logs.
+// TestRealLanguage runs the scripts in Node, which must return and log what their headers
+// say.
 func TestRealLanguage(t *testing.T) {
 	root := filepath.Join(moduleRoot(t), "sandbox", "testdata", "language")
 	tools, err := os.ReadFile(filepath.Join(root, "tools.json"))
@@ -115,7 +115,7 @@ func TestRealLanguage(t *testing.T) {
 	}
 }
 
-// nodeTime matches what console.timeEnd prints in Node, where time passes.
+// nodeTime matches what console.timeEnd prints in Node, where a clock runs.
 var nodeTime = regexp.MustCompile(`\b\d+(\.\d+)?ms\b`)
 
 func languageScripts(t *testing.T, root string) map[string]*languageScript {

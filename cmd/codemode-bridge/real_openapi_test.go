@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// docs/reference/openapi.yaml passes strict readers: Redocly's recommended rules
-// without a warning, and Swagger's parser. Each refuses a document with a fault.
+// docs/reference/openapi.yaml passes strict readers: Redocly's recommended rules, without
+// a warning, and Swagger's parser. Both refuse a document with a fault.
 func TestRealOpenAPI(t *testing.T) {
 	r := newReal(t)
 	folder := filepath.Join(r.npm, "openapi")
@@ -21,7 +21,7 @@ func TestRealOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustWrite(t, filepath.Join(folder, "validate.mjs"), string(script)) // beside node_modules
+	mustWrite(t, filepath.Join(folder, "validate.mjs"), string(script)) // beside node_modules, where it finds its imports
 	good := filepath.Join(moduleRoot(t), "docs", "reference", "openapi.yaml")
 	text, err := os.ReadFile(good)
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package main_test
 
-// A page that stays open: while its bridge ends and comes again, and longer than
-// anybody stays signed in.
+// A page that stays open while its bridge restarts, and longer than anybody stays signed
+// in.
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 	"codemode-bridge/bridge/admin"
 )
 
-// The bridge dies while the page is open: the page says that it is not
-// connected and decides nothing. Another bridge begins at the same address: the
-// page says that one must sign in again, and what was asked is asked still.
+// The bridge dies while the page is open: the page says that it is not connected and
+// decides nothing. Another bridge starts at the same address: the page asks to sign in
+// again, and the request is still open.
 func TestRealPageRestart(t *testing.T) {
 	pid := os.Getpid()
 	address := fmt.Sprintf("127.%d.%d.%d:7421", 1+pid>>16, pid>>8&255, pid&255) // no other test's
@@ -49,7 +49,7 @@ func TestRealPageRestart(t *testing.T) {
 	bridge.kill()
 	w.until(`document.querySelector("#banner").textContent.includes("Not connected")`)
 	w.picture("not-connected")
-	w.key("a") // nobody hears it, and it is not kept for later
+	w.key("a") // has no effect, not even later
 	bridge.start()
 	w.until(`document.querySelector("#banner").textContent.includes("signed out")`)
 	w.picture("signed-out")
@@ -71,7 +71,7 @@ func TestRealPageRestart(t *testing.T) {
 	w.until(`document.querySelector("#said").textContent.includes("approved by ann")`)
 }
 
-// The line is cut and the bridge goes on: the page comes back by itself, and has
+// The connection is cut while the bridge runs on: the page reconnects by itself, and shows
 // what was asked meanwhile.
 func TestRealPageLineCut(t *testing.T) {
 	b := newPageBench(t)
@@ -91,8 +91,8 @@ func TestRealPageLineCut(t *testing.T) {
 	}
 }
 
-// The page stays open until nobody is signed in any more: it says so by itself,
-// and decides nothing.
+// The page stays open until the session has expired: it says so by itself, and decides
+// nothing.
 func TestRealPageOvernight(t *testing.T) {
 	b := newPageBench(t, func(o *admin.Options) { o.Limits.SessionTime = 10 * time.Second })
 	w := b.tab(browser(t)).signIn("ada")

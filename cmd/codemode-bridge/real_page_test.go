@@ -2,9 +2,8 @@
 
 package main_test
 
-// The approval page in a real browser: every action by click and by key, text
-// that tries to become more than text, both colour schemes, a phone. With
-// `go test -artifacts` the pictures that it takes are kept.
+// The approval page in a real browser: every action by click and by key, hostile text,
+// both colour schemes, a phone. With `go test -artifacts` its pictures are kept.
 
 import (
 	"context"
@@ -38,9 +37,11 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A pageBench is a site on a port over a real broker, desk and records.
+// A pageBench is a site that listens on a port, with a real broker, settler and records.
 type pageBench struct {
 	t       *testing.T
 	site    *admin.Site
@@ -52,7 +53,7 @@ type pageBench struct {
 
 	approvers atomic.Pointer[approval.Approvers]
 	server    *httptest.Server
-	cut       atomic.Bool // no answer gets out
+	cut       atomic.Bool // while set, no answer gets out
 }
 
 func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
@@ -90,7 +91,7 @@ func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
 	return b
 }
 
-// A pageQuestion is a request to ask; its arguments are one text a call.
+// A pageQuestion is a request to put to people; args has one text for each call.
 type pageQuestion struct {
 	run, tool, client string
 	args              []string
@@ -161,7 +162,7 @@ func (b *pageBench) open() []approval.StoredRequest {
 	return all
 }
 
-// verdict waits for one.
+// verdict waits for a verdict.
 func (b *pageBench) verdict(c <-chan approval.Verdict) approval.Verdict {
 	b.t.Helper()
 	select {
@@ -239,14 +240,14 @@ func (p *pagePolicy) Save(_ context.Context, text, _, _ string) error {
 	return nil
 }
 
-// A tab is a window of a browser of its own: no cookie, nothing stored.
+// A tab is a browser window with a profile of its own: no cookies, nothing stored.
 type tab struct {
 	t     *testing.T
 	b     *pageBench
 	ctx   context.Context
 	mu    sync.Mutex
 	asked []string // addresses that were loaded
-	odd   []string // dialogs, and what the console complained of
+	odd   []string // dialogs, and errors on the console
 }
 
 // browser starts one browser for all tabs of a test.
@@ -308,7 +309,7 @@ func (w *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// text is what the page says, for a test that fails.
+// text is the text of the page, for the message of a test that fails.
 func (w *tab) text() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 5*time.Second)
 	defer cancel()
@@ -336,7 +337,7 @@ func (w *tab) open(path string) {
 
 func (w *tab) press(selector string) {
 	w.t.Helper()
-	for range 20 { // what was found may be another element by the time it is pressed
+	for range 20 { // the page may have replaced the element before it is pressed
 		err := chromedp.Do(w.ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		if err == nil {
 			return
@@ -353,8 +354,7 @@ func (w *tab) send(selector, keys string) {
 	w.do(chromedp.SendKeys(chromedp.CSS(selector), keys))
 }
 
-// until waits for an expression to be true. The page may be another one in
-// between.
+// until waits for an expression to be true. The page may be loaded anew meanwhile.
 func (w *tab) until(expression string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
@@ -380,14 +380,14 @@ func (w *tab) signIn(name string) *tab {
 	return w
 }
 
-// shows waits until a request is what keys decide on, and may be.
+// shows waits until a request is the one that keys decide on, and takes decisions.
 func (w *tab) shows(e approval.StoredRequest) {
 	w.t.Helper()
 	w.press(`.row[data-id="` + e.ID + `"] .open`)
 	w.until(`document.querySelector("#detail article")?.dataset.id === "` + e.ID + `"`)
 }
 
-// ready waits until a yes can be given.
+// ready waits until the request can be approved.
 func (w *tab) ready() {
 	w.t.Helper()
 	w.until(`document.querySelector("#detail [data-do=approve]")?.disabled === false`)
@@ -395,8 +395,8 @@ func (w *tab) ready() {
 
 func (w *tab) key(keys string) { w.t.Helper(); w.do(chromedp.KeyEvent(keys)) }
 
-// letter presses a key as a keyboard does: the letter is written only if the
-// page lets it.
+// letter presses a key as a keyboard does: the letter is typed only if the page does not
+// prevent it.
 func (w *tab) letter(key string) {
 	w.t.Helper()
 	down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key, UnmodifiedText: key}
@@ -426,7 +426,7 @@ func (w *tab) fill(selector, text string) {
 	w.do(chromedp.KeyEvent(text))
 }
 
-// picture takes one, as much as is in the window.
+// picture takes a picture of what is in the window.
 func (w *tab) picture(name string) {
 	w.t.Helper()
 	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
@@ -438,7 +438,7 @@ func (w *tab) picture(name string) {
 	}
 }
 
-// quiet checks that nothing odd has happened and nothing was loaded from
+// quiet checks that there was no dialog, no error on the console, and nothing loaded from
 // elsewhere.
 func (w *tab) quiet() {
 	w.t.Helper()
@@ -461,7 +461,7 @@ const plainMail = `{"to":"finance@acme-corp.co","subject":"Q3 invoices","body":"
 
 func TestRealPageSignIn(t *testing.T) {
 	b := newPageBench(t)
-	people := b.approvers.Swap(nil) // where they may answer there is no link
+	people := b.approvers.Swap(nil) // while there are approvers there is no owner's link
 	parent := browser(t)
 	w := b.tab(parent)
 	link, _ := b.site.LoginURL(b.url)
@@ -486,12 +486,12 @@ func TestRealPageSignIn(t *testing.T) {
 	}
 	w.quiet()
 
-	// The link is good once.
+	// The link works only once.
 	again := b.tab(parent)
 	again.do(chromedp.Navigate(link))
 	again.until(`document.querySelector("#login-error").textContent.includes("not good")`)
 	b.approvers.Store(people)
-	// A wrong token is refused, a right one lets in, to where one wanted to go.
+	// A wrong token is refused; the right one signs in, and leads to where one wanted to go.
 	again.open("/grants")
 	again.send("#token", "wrong"+kb.Enter)
 	again.until(`document.querySelector("#login-error").textContent !== ""`)
@@ -502,7 +502,7 @@ func TestRealPageSignIn(t *testing.T) {
 	again.open("/")
 	again.until(`document.querySelector("#login") !== null`)
 
-	// Whoever follows a link from another site, such as a chat, is in.
+	// Following a link from another site, such as a chat, keeps one signed in.
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(rw, `<a id="go" href="%s/grants">look</a>`, strings.Replace(b.url, "127.0.0.1", "localhost", 1))
@@ -521,8 +521,8 @@ func TestRealPageDecides(t *testing.T) {
 	b := newPageBench(t)
 	w := b.tab(browser(t)).signIn("bob")
 
-	// It appears without loading the page again, with a countdown, and no yes
-	// is taken at once: not by a click, not by a key.
+	// It appears without a reload, with a countdown, and cannot be approved at once,
+	// neither by a click nor by a key.
 	inPage[chromedp.Void](w, `window.same = true; window.early = [];
 		new MutationObserver(() => {
 			const article = document.querySelector("#detail article");
@@ -579,7 +579,7 @@ func TestRealPageDecides(t *testing.T) {
 			w.ready()
 			w.letter("r")
 			w.until(`document.activeElement.name === "reason"`)
-			w.key("a bad address, ask me" + kb.Enter) // letters are letters in a field
+			w.key("a bad address, ask me" + kb.Enter) // in a field, letters are text
 		}, approval.Verdict{Reason: approval.Declined, Text: "a bad address, ask me"}},
 		{"click why", func() {
 			w.click("why")
@@ -592,7 +592,7 @@ func TestRealPageDecides(t *testing.T) {
 			w.until(`document.activeElement.name === "args"`)
 			w.fill("#args", `{"to":"x@acme-corp.co",`)
 			w.until(`document.querySelector("#args-error").textContent !== ""`)
-			w.click("approve") // not yet
+			w.click("approve") // too soon
 			w.fill("#args", `{"to":"x@acme-corp.co","n":9007199254740993}`)
 			w.until(`document.querySelector("[data-do=approve]").textContent.includes("as edited")`)
 			w.click("approve")
@@ -603,8 +603,9 @@ func TestRealPageDecides(t *testing.T) {
 		w.shows(e)
 		row.do()
 		v := b.verdict(verdicts)
-		if v.Approve != row.want.Approve || v.Scope != row.want.Scope || v.Reason != row.want.Reason || v.Stop != row.want.Stop || v.Text != row.want.Text || string(v.Args) != string(row.want.Args) {
-			t.Errorf("%s: the verdict is %+v", row.name, v)
+		said := approval.Verdict{Approve: v.Approve, Scope: v.Scope, Reason: v.Reason, Stop: v.Stop, Text: v.Text, Args: v.Args}
+		if diff := cmp.Diff(row.want, said, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: the verdict (-want +got):\n%s", row.name, diff)
 		}
 		w.after(map[bool]string{true: "approved", false: "denied"}[v.Approve])
 	}
@@ -645,7 +646,7 @@ func TestRealPageKinds(t *testing.T) {
 	if v := b.verdict(verdicts); !v.Approve || v.Typed != "wipe" {
 		t.Errorf("manual: %+v", v)
 	}
-	// Quorum: one of two counts and is shown, the other settles it.
+	// Quorum: the first approval of two counts and is shown, the other settles it.
 	e, verdicts := next(pageQuestion{run: "quorum", tool: "pay", args: []string{`{"amount":100}`}, decision: profiles.Decision{Quorums: []profiles.Quorum{{Need: 2}}}})
 	w.ready()
 	w.click("approve")
@@ -657,7 +658,7 @@ func TestRealPageKinds(t *testing.T) {
 	if v := b.verdict(verdicts); v.By != "ada and bob" {
 		t.Errorf("quorum: %+v", v)
 	}
-	w.after("approved") // told by the stream
+	w.after("approved") // the event stream brings it
 	w.until(`document.querySelector(".outcome").textContent.includes("ada and bob")`)
 	// A loop: by row.
 	_, verdicts = next(pageQuestion{run: "loop", tool: "send", args: []string{`{"to":"a@x.co"}`, `{"to":"b@x.co"}`, `{"to":"c@x.co"}`}})
@@ -721,7 +722,7 @@ func TestRealPageKinds(t *testing.T) {
 			t.Errorf("many: %d is %+v", i, v)
 		}
 	}
-	// Somebody else is first: it says who.
+	// Somebody else decides first: it says who.
 	e, verdicts = next(pageQuestion{run: "first", tool: "send", args: []string{plainMail}})
 	other.until(`document.querySelector('.row[data-id="` + e.ID + `"]') !== null`)
 	other.shows(e)
@@ -729,13 +730,13 @@ func TestRealPageKinds(t *testing.T) {
 	b.verdict(verdicts)
 	w.after("denied")
 	w.until(`document.querySelector(".outcome").textContent.includes("by bob")`)
-	// Time runs out while it is on show.
+	// It expires while it is on show.
 	_, verdicts = next(pageQuestion{run: "late", tool: "send", args: []string{plainMail}, decision: profiles.Decision{Timeout: 3 * time.Second}})
 	if v := b.verdict(verdicts); v.Reason != approval.Timeout {
 		t.Errorf("late: %+v", v)
 	}
 	w.after("timeout")
-	// Details, help, and keys that are off.
+	// Details, help, and keys that are switched off.
 	next(pageQuestion{run: "keys", tool: "send", args: []string{plainMail}})
 	w.ready()
 	w.key("v")
@@ -744,7 +745,7 @@ func TestRealPageKinds(t *testing.T) {
 	w.until(`[...document.querySelectorAll("#detail details")].every((d) => !d.open)`)
 	w.key("?")
 	w.until(`document.querySelector("#help").open`)
-	w.key("d") // is for nobody while the help is open
+	w.key("d") // has no effect while the help is open
 	w.press("#keys-on")
 	w.click("close-help")
 	w.until(`!document.querySelector("#help").open`)
@@ -754,7 +755,7 @@ func TestRealPageKinds(t *testing.T) {
 	}
 	w.quiet()
 	other.quiet()
-	// A viewer looks and has nothing to press.
+	// A viewer can look, and has no buttons.
 	viewer := b.tab(parent).signIn("vic")
 	viewer.until(`document.querySelector("#detail article") !== null`)
 	if n := inPage[int](viewer, `document.querySelectorAll("article button").length`); n != 0 {
@@ -790,7 +791,7 @@ func TestRealPageTabs(t *testing.T) {
 	b.runs.set(func() {
 		b.runs.all = []admin.Run{{ID: "r77", State: admin.Running, Client: "cursor", Started: time.Now()}}
 	})
-	w.until(`document.body.innerText.includes("r77")`) // by itself
+	w.until(`document.body.innerText.includes("r77")`) // without a reload
 	w.click("stop-run")
 	w.until(`document.querySelector(".state-stopped") !== null && document.querySelector("[data-do=stop-run]") === null`)
 
@@ -803,7 +804,7 @@ func TestRealPageTabs(t *testing.T) {
 	w.until(`document.querySelector("#policy-error").textContent.includes("config.json:2:3")`)
 	w.fill("#policy-text", "{}")
 	w.press("#policy button")
-	w.until(`document.querySelector("#policy-says").textContent.includes("Saved at")`) // it says what it did, in place
+	w.until(`document.querySelector("#policy-says").textContent.includes("Saved at")`) // it says so in place
 	if !inPage[bool](w, `document.querySelector("#policy-text").value === "{}" && document.querySelector("#policy").dataset.revision === "2" && document.querySelector("#policy-error").textContent === ""`) {
 		t.Error("the page does not have what was saved")
 	}
@@ -816,8 +817,8 @@ func TestRealPageTabs(t *testing.T) {
 	w.until(`location.search.includes("event=grant_revoked") && document.querySelectorAll("tbody tr").length === 1`)
 	w.quiet()
 
-	// Somebody is no approver any more while their page is open: it says so
-	// and decides nothing.
+	// Somebody stops being an approver while their page is open: it says so and decides
+	// nothing.
 	w.open("/")
 	w.until(`document.querySelector("#link.on") !== null`)
 	b.approvers.Store(nil)
@@ -829,7 +830,7 @@ func TestRealPageTabs(t *testing.T) {
 	}
 }
 
-// Trial P13: nothing of an argument becomes an element, a handler or a request.
+// Nothing in an argument becomes an element, a handler or a request.
 func TestRealPageHostile(t *testing.T) {
 	b := newPageBench(t)
 	parent := browser(t)
@@ -888,7 +889,7 @@ func TestRealPageHostile(t *testing.T) {
 	w.picture("hostile")
 	w.quiet()
 
-	// A page of another origin cannot frame ours, nor send what counts, though
+	// A page of another origin cannot frame ours, nor send a verdict that counts, although
 	// the browser is signed in.
 	before := len(b.open())
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -905,7 +906,7 @@ func TestRealPageHostile(t *testing.T) {
 			</script>`, b.url, e.ID, e.Digest(), strings.Replace(b.url, "http", "ws", 1))
 	}))
 	defer elsewhere.Close()
-	w.do(chromedp.Navigate(elsewhere.URL)) // the same site to the browser: only the port differs
+	w.do(chromedp.Navigate(elsewhere.URL)) // to the browser it is the same site: only the port differs
 	w.until(`window.got !== undefined`)
 	if got := inPage[string](w, `window.got`); got != strings.TrimSuffix(strings.Repeat("refused ", 7), " ") {
 		t.Errorf("another origin gets %q", got)
@@ -918,8 +919,8 @@ func TestRealPageHostile(t *testing.T) {
 	}
 }
 
-// Looks: both schemes, wide and on a phone, with names on all that can be
-// used and enough contrast. The pictures are for people.
+// How the page looks: in both schemes, wide and on a phone, every control has a name and
+// every text enough contrast. The pictures are for people to look at.
 func TestRealPageLooks(t *testing.T) {
 	b := newPageBench(t)
 	parent := browser(t)
@@ -994,10 +995,10 @@ func TestRealPageLooks(t *testing.T) {
 	w.picture("login")
 }
 
-// unfold opens all that is folded.
+// unfold opens everything that is folded.
 const unfold = `document.querySelectorAll("details").forEach((d) => { d.open = true; })`
 
-// contrastOf lists texts whose contrast is below 4.5, in what is not disabled.
+// contrastOf lists texts with a contrast below 4.5, except in disabled controls.
 const contrastOf = `(() => {
 	const rgb = (c) => (c.match(/[\d.]+/g) || []).map(Number);
 	const light = ([r, g, b]) => { const l = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; return 0.2126 * l(r) + 0.7152 * l(g) + 0.0722 * l(b); };
@@ -1014,8 +1015,8 @@ const contrastOf = `(() => {
 	return [...poor].join("\n");
 })()`
 
-// namesOf lists controls without a name, and pages without one heading of the
-// first or second level.
+// namesOf lists controls without a name, and what else a screen reader would miss: a
+// heading, the main part, the language, unique ids.
 const namesOf = `(() => {
 	const odd = [];
 	for (const e of document.querySelectorAll("button, input, textarea, select, a, summary")) {

@@ -2,14 +2,13 @@
 
 package main_test
 
-// The pictures of the README, of the real thing: a client's script asks to pay
-// money back, and approvals watch and the approval page show the question.
+// The pictures of the README show the real programs: a client's script asks to pay money
+// back, and approvals watch and the approval page show the request.
 //
-// `make pictures` draws them into docs/images. The test draws them anew and
-// compares the words in them, not the pixels.
+// `make pictures` draws them into docs/images. The test draws them again and compares the
+// words in them, not the pixels.
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +37,8 @@ await codemode.shop__refund_order({id: desk.id, cents: desk.cents, reason: "arri
 await codemode.shop__send_mail({to: "cyd@example.org", subject: "Your desk", body: "We have paid it back."});
 return desk.id;`
 
-// sameWords takes out of a text what differs each time: times, ids, ports, and
-// how wide that makes a column.
+// sameWords removes from a text what differs each time: times, ids, ports, and the padding
+// of their columns.
 func sameWords(text string) string {
 	for _, part := range []struct{ pattern, with string }{
 		{`\b(on )?(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{1,2} [A-Z][a-z]{2}\b`, ""}, {`\b\d{1,2}/\d{1,2}/\d{4}, `, ""},
@@ -51,8 +50,7 @@ func sameWords(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// kept writes a file with -update; else it compares its words with what was
-// drawn now.
+// kept writes what was drawn to a file with -update; else it compares the words in both.
 func kept(t *testing.T, name, drawn string, words func(string) string) {
 	t.Helper()
 	file := filepath.Join("..", "..", "docs", "images", name)
@@ -81,37 +79,10 @@ func TestRealPictures(t *testing.T) {
 	}
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
 
-	cmd := c.program("", "serve", "--listen", "127.0.0.1:0")
-	talk, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	greeted := make(chan map[string]string, 1)
-	go func() {
-		greeting := map[string]string{}
-		for lines := bufio.NewScanner(talk); lines.Scan(); {
-			if words := strings.Fields(lines.Text()); len(words) >= 2 {
-				greeting[words[0]] = words[1]
-			}
-			if greeting["endpoint"] != "" && greeting["approve"] != "" && len(greeted) == 0 {
-				greeted <- greeting
-				greeting = map[string]string{}
-			}
-		}
-		close(greeted)
-		cmd.Wait()
-	}()
-	t.Cleanup(func() { cmd.Process.Signal(os.Interrupt) })
-	greeting := <-greeted
-	if greeting == nil {
-		t.Fatal("it does not start")
-	}
-	page, _, _ := strings.Cut(greeting["approve"], "/login")
+	var bridge serving
+	bridge.start(t, c.program("", "serve", "--listen", "127.0.0.1:0"))
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, nil).
-		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: greeting["endpoint"], MaxRetries: -1}, nil)
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: bridge.endpoint, MaxRetries: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +98,7 @@ func TestRealPictures(t *testing.T) {
 
 	watch := c.signsIn(ann, "")
 	watch.shows(title(1))
-	watch.types("v") // all of the arguments
+	watch.types("v") // view all of the arguments
 	watch.shows("arrived broken")
 	var drawn *grid
 	eventually(t, "the screen is not whole", func() bool {
@@ -140,7 +111,7 @@ func TestRealPictures(t *testing.T) {
 	}
 	kept(t, "question.svg", drawn.svg("codemode-bridge approvals watch: a script asks to pay money back"), svgText)
 
-	w := (&pageBench{t: t, url: page}).tab(browser(t))
+	w := (&pageBench{t: t, url: bridge.page}).tab(browser(t))
 	w.do(chromedp.EmulateViewport(1100, 820))
 	w.open("/")
 	w.send("#token", ann+kb.Enter)
@@ -157,7 +128,7 @@ func TestRealPictures(t *testing.T) {
 		}
 	}
 
-	watch.types("d") // so that nothing is left open
+	watch.types("d") // deny, so that no request is left open
 	if got := <-answered; !strings.Contains(got, "declined") && !strings.Contains(got, "said no") {
 		t.Errorf("the script returned %s", got)
 	}

@@ -2,8 +2,8 @@
 
 package main_test
 
-// A server on the net behind mcp-remote, as people have it whose client only
-// starts programs: npx, node, and the server far away.
+// A remote server behind mcp-remote, as people use it whose client only starts programs:
+// npx, then node, then the server elsewhere.
 
 import (
 	"bufio"
@@ -19,8 +19,9 @@ import (
 	"testing"
 )
 
-// everythingServes starts server-everything on a port of this machine and returns
-// its endpoint. The port was free a moment ago: who loses it takes another.
+// everythingServes starts server-everything on a port of this machine and returns its
+// endpoint. Another process may take the free port that was found before the server does:
+// then it tries again.
 func (r *real) everythingServes(t *testing.T) string {
 	t.Helper()
 	for range 5 {
@@ -51,7 +52,7 @@ func (r *real) everythingServes(t *testing.T) string {
 		for lines.Scan() {
 			if strings.Contains(lines.Text(), "listening on port "+port) {
 				go func() {
-					for lines.Scan() { // what it says of its requests is read, and not kept
+					for lines.Scan() { // its log has to be read, or it blocks
 					}
 				}()
 				return "http://127.0.0.1:" + port + "/mcp"
@@ -63,11 +64,11 @@ func (r *real) everythingServes(t *testing.T) string {
 	return ""
 }
 
-// remote is a server of the configuration: mcp-remote before url.
+// remote is a server for the configuration: mcp-remote in front of url.
 func (r *real) remote(url string, flags ...string) map[string]any {
 	return map[string]any{
 		"command": "npx", "args": append([]string{"--no", "mcp-remote", url}, flags...), "cwd": r.npm,
-		"env": map[string]string{"BROWSER": "true"}, // it opens one where it needs a login
+		"env": map[string]string{"BROWSER": "true"}, // which it starts for a login
 	}
 }
 
@@ -109,8 +110,8 @@ func TestRealRemote(t *testing.T) {
 	}
 }
 
-// The server wants a login, which mcp-remote gets by itself: `servers test` shows
-// where, waits for it, and the tools are there, from then on without a login.
+// The server wants a login, which mcp-remote does by itself: `servers test` shows the link
+// and waits; then the tools are there, from then on without a login.
 func TestRealRemoteLogin(t *testing.T) {
 	r, tracker := newReal(t), newTracker(t)
 	r.configure(t, map[string]any{"tracker": r.remote(tracker.URL, "--host", "127.0.0.1", "--auth-timeout", "120")})

@@ -18,16 +18,16 @@ import (
 	"codemode-bridge/sandbox"
 )
 
-// quietCalls are what a worker may ask of the system once it is ready, as
-// strace writes them.
+// quietCalls are the system calls that a worker may make once it is ready, as strace
+// writes them.
 var quietCalls = regexp.MustCompile(`^(futex|read|readv|write|writev|close|epoll_\w+|eventfd2|nanosleep|clock_\w+|gettimeofday|sched_\w+|` +
 	`restart_syscall|mmap|munmap|mprotect|madvise|mincore|rt_sig\w+|sigaltstack|getpid|gettid|tgkill|clone|exit|exit_group|getrandom)$`)
 
 // runnerEnv names the worker that TestRealRunHostile runs the hostile scripts in.
 const runnerEnv = "REAL_HOSTILE_WORKER"
 
-// TestRealRunHostile runs the hostile scripts and judges nothing: it is what
-// TestRealWorkerIsQuiet traces.
+// TestRealRunHostile runs the hostile scripts for TestRealWorkerIsQuiet, which traces it,
+// and checks nothing itself.
 func TestRealRunHostile(t *testing.T) {
 	worker := os.Getenv(runnerEnv)
 	if worker == "" {
@@ -55,7 +55,7 @@ func TestRealRunHostile(t *testing.T) {
 					t.Error(err)
 				}
 				script := sandbox.Script{Source: string(source), Names: &sandbox.Names{Revision: "1", Names: []string{"echo__say"}, Servers: []string{"echo"}}}
-				_, _ = s.Run(t.Context(), script, refuser{}) // how they end is TestHostile's matter
+				_, _ = s.Run(t.Context(), script, refuser{}) // TestHostile checks how they end
 			}
 		})
 	}
@@ -70,9 +70,9 @@ func TestRealRunHostile(t *testing.T) {
 	}
 }
 
-// TestRealWorkerIsQuiet traces workers while they run the hostile scripts:
-// from the moment their filter stands they open, connect and start nothing,
-// and ask for nothing else that is not in a short list.
+// TestRealWorkerIsQuiet traces workers while they run the hostile scripts. Once their
+// filter is installed they open, connect and start nothing, and make no system call
+// outside a short list.
 func TestRealWorkerIsQuiet(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestRealWorkerIsQuiet(t *testing.T) {
 		if err == nil {
 			break
 		}
-		// strace 6.1 gives up if a process is killed while it stops it.
+		// strace 6.1 gives up if a process is killed while strace is stopping it.
 		if attempt == 5 || !strings.Contains(string(out), "strace: ptrace(") {
 			t.Fatalf("running the hostile scripts under strace: %v\n%s", err, out)
 		}
@@ -118,20 +118,20 @@ func TestRealWorkerIsQuiet(t *testing.T) {
 		case strings.HasPrefix(call, "+++ killed by SIGSYS"):
 			t.Errorf("%s, by its own filter", call)
 		case strings.HasPrefix(call, "+++"):
-			delete(workers, thread) // the system gives the number to another
+			delete(workers, thread) // the number may be given to another thread
 		case strings.HasPrefix(call, "<... seccomp resumed>"), name == "seccomp" && strings.HasSuffix(call, " = 0"):
 			quiet++
 			w.quiet = true
 		case newThread.MatchString(call):
-			// A program's first thread is known by its execve, and better: the
-			// tracer's translation of a number may be out of date.
+			// A program's first thread is already known by its execve, which is more
+			// reliable: the tracer's translation of a number may be out of date.
 			if n := newThread.FindStringSubmatch(call)[1]; workers[n] == nil {
 				workers[n] = w
 			}
 		case strings.HasSuffix(call, "<unfinished ...>"), strings.HasSuffix(call, "= ?"):
-			// It counts when it is answered, and the filter answers at once. Of a
-			// process that is being killed strace shows what its registers happen to
-			// hold, and that never is.
+			// A call counts when it returns, and the filter refuses one at once. For a
+			// process that is being killed strace shows whatever its registers hold, as a
+			// call that never returns.
 		case resumed.MatchString(call):
 			w.judge(t, resumed.FindStringSubmatch(call)[1], call)
 		case !ok || !systemCall.MatchString(name): // a signal, an end
@@ -151,12 +151,12 @@ var (
 
 // A tracee is one worker process in a trace.
 type tracee struct {
-	quiet bool // its filter stands
+	quiet bool // its filter is installed
 }
 
-// judge fails the test if the call is none that a worker makes.
+// judge fails the test if a worker must not make the call.
 func (w *tracee) judge(t *testing.T, name, call string) {
-	// esbuild asks whether stderr is a terminal, and is refused.
+	// esbuild asks, by ioctl, whether stderr is a terminal, and is refused.
 	if name == "connect" || name == "socket" || w.quiet && !quietCalls.MatchString(name) && name != "ioctl" {
 		t.Error(call)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every answer of an eval tool meets the output schema that the tool declares,
-// as Ajv judges it, and real clients, which refuse answers that do not, take it.
+// Every answer of an eval tool meets the output schema that the tool declares, according
+// to Ajv, and real clients, which refuse answers that do not, accept it.
 func TestRealAnswersMeetTheirSchema(t *testing.T) {
 	for _, transport := range []string{"stdio", "http"} {
 		for _, kind := range []string{"sdk", "legacy", "modern"} {

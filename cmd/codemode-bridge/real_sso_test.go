@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Single sign-on of the real binary in a real browser: to the provider, back,
-// and to where one wanted to go.
+// Single sign-on with the real binary in a real browser: to the provider, back, and to
+// where one wanted to go.
 func TestRealSingleSignOn(t *testing.T) {
 	there := ssotest.New(t)
 	b := serves(t, signOnConfig(there))
@@ -29,7 +29,7 @@ func TestRealSingleSignOn(t *testing.T) {
 	w.click("logout")
 	w.until(`location.pathname === "/login"`)
 
-	// Under another name of this machine one comes back to the right one.
+	// Started under another name of this machine, it comes back to the right one.
 	w.do(chromedp.Navigate(strings.Replace(b.page, "127.0.0.1", "localhost", 1) + "/"))
 	w.until(`document.querySelector("[data-do=sign-on]") !== null`)
 	w.click("sign-on")

@@ -2,10 +2,10 @@
 
 package main_test
 
-// make test-real: the real binary between real upstream servers (the npm
-// reference servers, and testdata/real/watch.mjs, which tells what reaches
-// it) and the real TypeScript clients, in both protocol eras, over stdio and
-// over HTTP. .ci/real-install brings what is needed into .cache/real.
+// make test-real: the real binary between real upstream servers (the npm reference
+// servers, and testdata/real/watch.mjs, which reports what reaches it) and the real
+// TypeScript clients, in both protocol eras, over stdio and HTTP. .ci/real-install puts
+// what is needed into .cache/real.
 
 import (
 	"bufio"
@@ -30,8 +30,8 @@ import (
 // canary is in the bridge's environment and must reach no upstream.
 const canary = "REAL_TEST_CANARY"
 
-// A real is the place one test works in: binaries, npm packages, a folder
-// for the filesystem server, and a config that names all upstreams.
+// A real is what one test works with: binaries, npm packages, a folder for the filesystem
+// server, and a configuration with all upstreams.
 type real struct {
 	bin, npm, files, config string
 	env                     []string
@@ -63,7 +63,7 @@ func newReal(t *testing.T) *real {
 	if _, err := os.Stat(filepath.Join(npm, "installed.json")); err != nil {
 		t.Fatalf("the npm packages are not installed, run make test-real: %v", err)
 	}
-	// Node resolves imports from where a module stands, so ours stand beside
+	// Node resolves imports from a module's own folder, so ours have to be beside
 	// node_modules.
 	for _, name := range []string{"client.mjs", "watch.mjs"} {
 		source, err := os.ReadFile(filepath.Join("testdata", "real", name))
@@ -105,8 +105,8 @@ func newReal(t *testing.T) *real {
 		"filesystem": {Command: "node", Args: []string{server("server-filesystem"), r.files}},
 		"memory": {Command: "node", Args: []string{server("server-memory")},
 			Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(home, "memory.jsonl")}},
-		// As most people start servers: npx, a shell, then node. What we
-		// start is not what we talk to.
+		// As most people start servers: npx, a shell, then node. The process that we
+		// start is not the one that we talk to.
 		"watch": {Command: "npx", Args: []string{"--no", "-c", "node watch.mjs"}, Dir: npm},
 	}})
 	if err != nil {
@@ -140,8 +140,8 @@ func (r *real) bridge(t *testing.T, stdin string, args ...string) string {
 	return string(out)
 }
 
-// serve starts the HTTP server and returns the address of its endpoint. The
-// test ends it with an interrupt and checks how it went.
+// serve starts the HTTP server and returns the address of its endpoint. At the end of the
+// test it is interrupted, and must exit as it should.
 func (r *real) serve(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(r.bin, "serve", "--config", r.config, "--listen", "127.0.0.1:0")
@@ -155,7 +155,7 @@ func (r *real) serve(t *testing.T) string {
 	}
 
 	endpoint := make(chan string, 1)
-	var log bytes.Buffer // the reader's until drained is closed
+	var log bytes.Buffer // only the reader may use it until drained is closed
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -201,7 +201,7 @@ func (r *real) serve(t *testing.T) string {
 	}
 }
 
-// What client.mjs reads and writes; its comment says what they mean.
+// What client.mjs reads and writes; the comment in that file explains the fields.
 type (
 	clientJob struct {
 		Command []string          `json:"command,omitempty"`
@@ -277,8 +277,8 @@ func (d clientDone) text() string {
 	return strings.Join(all, "\n")
 }
 
-// value returns what the script of an eval step returned, after checking that
-// the text says the same as the structured content.
+// value returns what the script of an eval step returned, and checks that text and
+// structured content agree.
 func (d clientDone) value(t *testing.T, what string) string {
 	t.Helper()
 	if d.Error != nil || d.Result.IsError {
@@ -345,7 +345,7 @@ func (r *real) client(t *testing.T, kind string, j clientJob) clientAnswer {
 	return a
 }
 
-// job starts a bridge, or says how a client starts one.
+// job starts a bridge, or says how the client is to start one.
 func (r *real) job(t *testing.T, transport string) clientJob {
 	t.Helper()
 	if transport == "http" {
@@ -365,10 +365,10 @@ func TestRealClients(t *testing.T) {
 		for _, transport := range []string{"stdio", "http"} {
 			t.Run(kind+"/"+transport, func(t *testing.T) {
 				r := newReal(t)
-				// As at every start but the first: the last catalogue is there.
+				// As at every start but the first, there is a cached catalogue.
 				r.bridge(t, "", "tools", "list", "--config", r.config)
 				j := r.job(t, transport)
-				// Every row is a step and what has to come of it.
+				// Every row is a step with its check.
 				rows := scenario(r)
 				for _, row := range rows {
 					j.Steps = append(j.Steps, row.step)
@@ -391,8 +391,8 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
-// TestRealFirstCall starts the bridge where it never ran before: nothing is
-// known of the servers until they have answered.
+// TestRealFirstCall starts the bridge where it never ran before, so that nothing is known
+// of the servers until they have answered.
 func TestRealFirstCall(t *testing.T) {
 	for _, transport := range []string{"stdio", "http"} {
 		t.Run(transport, func(t *testing.T) {
@@ -556,8 +556,8 @@ func scenario(r *real) []realRow {
 	}
 }
 
-// gone checks that the upstream which the last step asked for its process
-// id has ended with the bridge, although a shell and npx stood between them.
+// gone checks that the upstream, whose process id the last step asked for, has ended with
+// the bridge, although a shell and npx were between them.
 func gone(t *testing.T, d clientDone) {
 	t.Helper()
 	var seen struct{ PID int }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What real servers say and ask in the middle of a script reaches real clients
-// in both eras, marked as the server's.
+// What real servers say and ask in the middle of a script reaches real clients of both
+// eras, labelled as the server's.
 func TestRealServersSpeak(t *testing.T) {
 	for _, way := range [][2]string{{"sdk", "stdio"}, {"legacy", "http"}, {"modern", "stdio"}, {"modern", "http"}} {
 		t.Run(way[0]+"/"+way[1], func(t *testing.T) { realServersSpeak(t, way[0], way[1]) })
@@ -84,9 +84,9 @@ func realServersSpeak(t *testing.T, kind, transport string) {
 	for _, p := range a.Steps[0].Progress {
 		said = append(said, p.Message)
 	}
-	// The last report comes with the answer: a client that reads both at once
-	// forgets the call before it looks at the report. TestAServersTalkReachesTheClient
-	// holds that it is sent.
+	// The last report comes with the answer, and a client that reads both at once forgets
+	// the call before it looks at the report. TestAServersTalkReachesTheClient checks that
+	// it is sent.
 	holds("progress", strings.Join(said, "\n"), "everything: 1 of 3", "everything: 2 of 3")
 	holds("a form", got(1), "- Name: Ada")
 	holds("a form that is not asked", got(2), "there is no tool")
@@ -107,7 +107,7 @@ func realServersSpeak(t *testing.T, kind, transport string) {
 	}
 	holds("what the model reads", a.Lent[0].SystemPrompt, "written by the MCP server asks, not by the user", "You are a helpful test server.")
 	holds("what the model reads", a.Lent[1].SystemPrompt, "written by the MCP server borrows")
-	logged := slices.DeleteFunc(a.Logged, func(l clientLog) bool { return l.Logger == "everything" }) // which says when it has the roots
+	logged := slices.DeleteFunc(a.Logged, func(l clientLog) bool { return l.Logger == "everything" }) // it logs when it has received the roots
 	if len(logged) != 1 || logged[0].Logger != "watch" || logged[0].Level != "warning" || logged[0].Data != `low on ink\x1b[2J` {
 		t.Errorf("logged %+v", a.Logged)
 	}

@@ -16,13 +16,13 @@ import (
 	"codemode-bridge/bridge/recorder"
 )
 
-// A reloads swaps in the configuration whenever its file changes. A file that is
-// wrong changes nothing: what was last good goes on. One that loosens may have to
-// wait for an approver: see package pending.
+// A reloads takes the configuration over whenever its file changes. A file with
+// mistakes changes nothing: the last good configuration stays in force. One that
+// loosens something may have to wait for an approver; see package pending.
 type reloads struct {
 	bridge  *parts
 	con     *console
-	first   *config.Config         // that the bridge was built with
+	first   *config.Config         // with which the bridge was built
 	problem atomic.Pointer[string] // what is wrong with the file on disk
 	pending *pending.Reloader
 }
@@ -39,8 +39,8 @@ func newReloads(con *console, p *parts, first *config.Config) *reloads {
 	return r
 }
 
-// begin keeps what a bridge was started with, and lets what the file says wait if
-// that is something else.
+// begin keeps the configuration with which the bridge started as confirmed. If the
+// file says something else, that becomes the pending configuration.
 func (r *reloads) begin(ctx context.Context, file *config.Config) error {
 	if cfg := r.bridge.config(); file == cfg {
 		first, err := r.keep(cfg, approval.PendingConfig{})
@@ -62,12 +62,12 @@ func (r *reloads) begin(ctx context.Context, file *config.Config) error {
 	return nil
 }
 
-// keep notes for the next start that cfg is in force.
+// keep stores, for the next start, that cfg is in force.
 func (r *reloads) keep(cfg *config.Config, confirmed approval.PendingConfig) (first bool, err error) {
 	return history(r.con).Keep(cfg, confirmed.By, confirmed.Channel, time.Now())
 }
 
-// watch follows the file until ctx ends. Seen is what it said last.
+// watch follows the file until ctx ends. Seen is what it said when it was last read.
 func (r *reloads) watch(ctx context.Context, seen *config.Config) {
 	r.bridge.ended.Go(func() { r.bridge.followSaved(ctx, r.first) })
 	r.bridge.ended.Go(func() { r.pending.Watch(ctx) })
@@ -86,7 +86,7 @@ func (r *reloads) watch(ctx context.Context, seen *config.Config) {
 	r.pending.Withdraw(ctx)
 }
 
-// reload takes over what the file says now, or lets it wait.
+// reload takes over what the file says now, or lets it wait for an approver.
 func (r *reloads) reload(ctx context.Context, cfg *config.Config) error {
 	if _, err := pending.Approvers(cfg, r.bridge.desk.realm); err != nil {
 		return err
@@ -95,10 +95,10 @@ func (r *reloads) reload(ctx context.Context, cfg *config.Config) error {
 	return hinted(r.pending.Reload(ctx, cfg))
 }
 
-// refused says and records that the file is wrong; what was last good goes on.
+// refused logs and records that the file cannot be taken over.
 func (r *reloads) refused(ctx context.Context, err error) {
 	if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, instance.ErrNotShared) {
-		r.pending.Withdraw(ctx) // the file holds something else now
+		r.pending.Withdraw(ctx) // the file no longer says what was pending
 	}
 	text := fmt.Sprint(err)
 	if old := r.problem.Swap(&text); old == nil || *old != text {
@@ -107,13 +107,12 @@ func (r *reloads) refused(ctx context.Context, err error) {
 	r.bridge.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 }
 
-// take makes cfg what is in force. Confirmed says who confirmed it, if anybody
-// had to.
+// take puts cfg in force. Confirmed says who confirmed it, if anybody had to.
 func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approval.PendingConfig) error {
 	if err := r.bridge.desk.follow(cfg); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(fixedOf(cfg), fixedOf(r.first)) {
+	if !fixedOf(cfg).equals(fixedOf(r.first)) {
 		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
 	r.bridge.recorder.Secrets().Learn(given(specs(cfg)), r.con.Env)
@@ -129,7 +128,7 @@ func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approv
 	return nil
 }
 
-// trouble is what is wrong with the configuration file on disk.
+// trouble says what is wrong with the configuration file on disk; "" if nothing is.
 func (r *reloads) trouble() string {
 	if text := r.problem.Load(); text != nil {
 		return *text
@@ -137,7 +136,8 @@ func (r *reloads) trouble() string {
 	return ""
 }
 
-// fixed is the part of a configuration that takes effect at the next start alone.
+// fixed is the part of a configuration whose changes take effect only at the next
+// start.
 type fixed struct {
 	id      string
 	sandbox config.Sandbox
@@ -148,7 +148,7 @@ type fixed struct {
 	audit   config.Audit
 	signOn  config.OIDC
 	listen  string
-	tokens  bool // clients need one
+	tokens  bool // whether clients need one
 }
 
 func fixedOf(cfg *config.Config) fixed {
@@ -158,11 +158,15 @@ func fixedOf(cfg *config.Config) fixed {
 	}
 }
 
-// runAs says as what each server of a configuration is run.
+// equals compares by value: a config.Value holds a pointer to its text.
+func (f fixed) equals(other fixed) bool { return reflect.DeepEqual(f, other) }
+
+// runAs returns, by name, how each server of a configuration is run, so that two
+// configurations can be compared.
 func runAs(cfg *config.Config) map[string]any {
 	are := map[string]any{}
 	for _, spec := range specs(cfg) {
-		spec.InProcess = nil // functions have no equals
+		spec.InProcess = nil // functions are never equal
 		are[spec.Name] = spec
 	}
 	return are

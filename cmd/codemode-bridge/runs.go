@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runsCommand shows runs, from the audit log, and goes on with paused ones.
+// runsCommand lists and shows the runs in the audit log, and resumes, ends and replays
+// them.
 func runsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "runs", Short: "Runs of scripts: what they did, and resuming paused ones"}
 	list, show := listRunsCommand(con), auditLogOf(con).Show("Show what one run did")
@@ -73,9 +74,9 @@ func listRunsCommand(con *console) *cobra.Command {
 	return c
 }
 
-// shownRuns reports whether a run of a configuration is shown: those of this one,
-// and those of releases that kept none; all, where there is no configuration to
-// go by.
+// shownRuns returns a function that reports whether a list shows the runs of a
+// configuration: this one's, and those of old releases, which did not record theirs;
+// all of them, with others or if there is no configuration here.
 func shownRuns(con *console, others bool) func(configuration string) bool {
 	if con.logFile == "" && !others {
 		if cfg, err := con.load(); err == nil {
@@ -86,7 +87,8 @@ func shownRuns(con *console, others bool) func(configuration string) bool {
 	return func(string) bool { return true }
 }
 
-// sayPaused finds out which of the open runs wait for somebody to resume them.
+// sayPaused puts into rows which of the open runs are paused, and which were
+// interrupted by the end of their bridge.
 func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []audit.RunRow) error {
 	place, err := storePlace(con)
 	if err != nil {

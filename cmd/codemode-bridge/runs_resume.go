@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resumeRunCommand goes on with a paused run, in this process.
+// resumeRunCommand resumes a paused run in this process.
 func resumeRunCommand(con *console) *cobra.Command {
 	var media string
 	c := &cobra.Command{
@@ -57,8 +57,8 @@ func resumeRunCommand(con *console) *cobra.Command {
 	return c
 }
 
-// sayWaiting says, once, that a run waits for a person and how to answer. The
-// function that it returns ends that.
+// sayWaiting watches a run until end is called and, once it waits for a person, says
+// so and how to answer.
 func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -81,8 +81,8 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 	return func() { cancel(); <-done }
 }
 
-// openRun is the run that an id, or the beginning of one, names, if it has not
-// ended: that is found out before servers are started for it.
+// openRun returns the id of the run that an id, or the beginning of one, names. A run
+// that has ended is an error, which is found out before servers are started for it.
 func openRun(ctx context.Context, con *console, prefix string) (run string, err error) {
 	err = auditLogOf(con).With(ctx, func(ctx context.Context, s *sqlstore.DB) (err error) {
 		if run, err = audit.FindRun(ctx, s, prefix); err != nil {
@@ -99,8 +99,8 @@ func openRun(ctx context.Context, con *console, prefix string) (run string, err 
 	return run, err
 }
 
-// enterFolder goes where the run began, if its servers ran there: from another
-// folder, the same command could start another server.
+// enterFolder changes to the folder in which the run began, if its servers ran there:
+// in another folder the same command could start another server.
 func enterFolder(ctx context.Context, con *console, run string) error {
 	folder := ""
 	err := auditLogOf(con).With(ctx, func(ctx context.Context, s *sqlstore.DB) error {
@@ -109,7 +109,7 @@ func enterFolder(ctx context.Context, con *console, run string) error {
 			folder, err = bridge.FolderOf(entries)
 		}
 		if errors.Is(err, ledger.ErrNoJournal) {
-			err = nil // whoever resumes it says so
+			err = nil // resuming the run reports it
 		}
 		return err
 	})
@@ -127,7 +127,7 @@ func enterFolder(ctx context.Context, con *console, run string) error {
 	return nil
 }
 
-// noRun adds what to do to the error of a run that is not there.
+// noRun adds to an error of resuming a run what the person can do about it.
 func noRun(con *console, run string, err error) error {
 	elsewhere := (*bridge.ElsewhereError)(nil)
 	switch {
@@ -141,7 +141,7 @@ func noRun(con *console, run string, err error) error {
 	return err
 }
 
-// cancelRunCommand ends a run, wherever it is.
+// cancelRunCommand ends a run, whichever bridge has it.
 func cancelRunCommand(con *console) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel RUN", Short: "End a run, running or paused", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
@@ -208,12 +208,12 @@ func replayRunCommand(con *console) *cobra.Command {
 	return c
 }
 
-// printStep shows a call of a replayed run, in the order of the answers.
+// printStep prints one call of a replayed run.
 func printStep(con *console, st bridge.Step) {
 	got := audit.Shown(string(st.Value))
 	if st.Thrown != "" {
 		got = "throws " + canon.Escape(st.Thrown)
 	}
 	fmt.Fprintf(con.Err, "%s  #%d %s(%s)  line %d  %s\n    -> %s\n", st.Time.UTC().Format("15:04:05.000"), st.Call, audit.Shown(st.Name),
-		cut(audit.Shown(string(st.Args)), 120), st.Line, st.State, cut(got, 300))
+		canon.Fit(audit.Shown(string(st.Args)), 120), st.Line, st.State, canon.Fit(got, 300))
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A running bridge takes up a saved script that comes, changes, breaks and
-// goes, and says what is wrong with its text although nobody has run it.
+// A running bridge notices when a saved script is added, changed, broken or removed, and
+// says what is wrong with it although nobody has run it.
 func TestSavedScriptsFollowTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `{"servers": {"utils": {"builtin": "utils"}}, "scripts": {"dir": "saved"}}`)

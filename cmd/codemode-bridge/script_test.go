@@ -1,9 +1,9 @@
 package main_test
 
-// What a person types, and what comes of it: testdata/script holds sessions at
-// the command line, run with the real binaries. In each the home folder and
-// all that the bridge keeps are below $WORK, and the user's own configuration
-// has the two built-in servers. Beside the commands of testscript there are:
+// What a person types, and what comes of it: testdata/script has sessions at the command
+// line, which are run with the real binaries. In each, the home folder and everything that
+// the bridge keeps are below $WORK, and the user's own configuration has the two built-in
+// servers. Besides the commands of testscript there are:
 //
 //	exits CODE PROGRAM ARGS...    runs it; it must end with this exit code
 //	fill FILE COUNT TEXT          writes TEXT COUNT times
@@ -13,7 +13,7 @@ package main_test
 //	                              standard output, which must be protocol and
 //	                              nothing else, in the file `answers`
 //	sqlite FILE STATEMENT...      changes a database, as its owner can
-//	atmost BYTES FILE...          the files together have no more bytes
+//	atmost BYTES FILE...          fails if the files together have more bytes
 //	interrupt CODE TEXT PROGRAM ARGS
 //	                              interrupts it once its standard error has
 //	                              TEXT; it must end with this exit code
@@ -76,14 +76,14 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// need ends the script unless the command was written as it must be.
+// need ends the script unless a command is used as form says.
 func need(ts *testscript.TestScript, neg bool, args []string, n int, form string) {
 	if neg || len(args) < n {
 		ts.Fatalf("usage: %s", form)
 	}
 }
 
-// exitCode is the code with which a program ended.
+// exitCode returns the code with which a program exited.
 func exitCode(ts *testscript.TestScript, err error) int {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

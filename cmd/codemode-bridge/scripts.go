@@ -154,7 +154,8 @@ func checkScripts(ctx context.Context, con *console, names []string) error {
 	return nil
 }
 
-// parsed has a worker parse a script, and returns what it complains of.
+// parsed has a worker parse a script, and returns the error as a problem; nil if there
+// is none.
 func parsed(ctx context.Context, pool *sandbox.Pool, s scripts.Script) *scripts.Problem {
 	err := pool.Check(ctx, s.Source)
 	var wrong *sandbox.ScriptError
@@ -168,8 +169,8 @@ func parsed(ctx context.Context, pool *sandbox.Pool, s scripts.Script) *scripts.
 	}
 }
 
-// readSaved reads the saved scripts for the start. Without them the bridge
-// works as well.
+// readSaved reads the saved scripts at the start. If that fails, the bridge works
+// without them.
 func (p *parts) readSaved(cfg *config.Config) {
 	all, err := scripts.Read(cfg.Scripts.Dir, int64(cfg.Sandbox.Source))
 	if err != nil {
@@ -178,7 +179,7 @@ func (p *parts) readSaved(cfg *config.Config) {
 	p.views.SetScripts(catalogued(all))
 }
 
-// followSaved takes up changed scripts until ctx ends, and has each parsed.
+// followSaved takes over changed scripts until ctx ends, and has each parsed.
 func (p *parts) followSaved(ctx context.Context, cfg *config.Config) {
 	if cfg.Scripts.Dir == "" {
 		return
@@ -198,7 +199,7 @@ func (p *parts) followSaved(ctx context.Context, cfg *config.Config) {
 	})
 }
 
-// catalogued are saved scripts as package catalog wants them.
+// catalogued converts saved scripts for package catalog.
 func catalogued(all []scripts.Script) []catalog.Script {
 	var named []catalog.Script
 	for _, s := range all {

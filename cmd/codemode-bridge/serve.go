@@ -26,8 +26,8 @@ import (
 // grace is how long runs may go on when the bridge is told to end.
 const grace = 10 * time.Second
 
-// tuneMemory trades memory for steady latency: most of what is allocated are
-// the SDK's short-lived buffers.
+// tuneMemory trades memory for steady latency: most allocations are short-lived
+// buffers of the SDK.
 func tuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -42,9 +42,9 @@ func runCommand(con *console) *cobra.Command {
 	var alone bool
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: cli.NoArgs,
-		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.\n\nRuns of the same user, configuration and environment share one background process, which ends with the last of them.",
+		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol\nand nothing else; the log goes to standard error and to a file.\n\nThe windows of one user with the same configuration and environment share one background process, which ends\nwith the last of them.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			// Whatever else might print must not end up in the protocol.
+			// Nothing else that prints may reach the protocol's stream.
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
 			client := rpc.NewStdio(os.Stdin, stdout)
@@ -115,8 +115,7 @@ func serveCommand(con *console) *cobra.Command {
 	return c
 }
 
-// live builds a bridge, watches its configuration, and runs until serve
-// returns or the program is told to end.
+// live builds a bridge, follows its configuration, and ends it when serve returns.
 func live(ctx context.Context, con *console, start beginning, serve func(context.Context, *parts) error) error {
 	cfg := start.cfg
 	l, err := openLogs(con, cfg, true)
@@ -168,7 +167,7 @@ func mayListen(address string, tokens bool) error {
 		"listen on 127.0.0.1, or add a token to http.tokens"}
 }
 
-// serveHTTP serves until ctx ends; then requests under way end first.
+// serveHTTP serves until ctx ends, and then gives runs under way grace to end.
 func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) error {
 	o := mcphttp.Options{
 		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
@@ -190,7 +189,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	}
 	server := &http.Server{
 		Handler:           mcphttp.Handler(p.server, o),
-		ReadHeaderTimeout: 10 * time.Second, // and no WriteTimeout: answers are streams
+		ReadHeaderTimeout: 10 * time.Second, // no WriteTimeout: answers are streams
 		ReadTimeout:       60 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -205,8 +204,8 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	if n := p.server.Running(); n > 0 {
 		fmt.Fprintf(os.Stderr, "ending: waiting up to %v for %s; Ctrl-C again ends at once\n", grace, cli.Count(n, "run"))
 	}
-	// Runs get their grace first, so that their answers still find their
-	// clients; the streams that never end are cut.
+	// Runs get their grace while the listener is still open, so that their answers
+	// reach the clients. Streams that never end are then cut.
 	p.server.Close(grace)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -217,7 +216,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	return nil
 }
 
-// greet says where the bridge is and how to connect to it.
+// greet prints where the bridge is and how to connect to it.
 func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {

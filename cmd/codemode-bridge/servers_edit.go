@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addServerEdits gives the group of servers the commands that change which
-// there are. Comments and order of the file stay; what would be a mistake is
-// not written; a bridge that runs takes an edit over by itself.
+// addServerEdits adds the commands that change which servers there are. They keep the
+// file's comments and order, and write nothing that would be a mistake. A running
+// bridge takes an edit over by itself.
 func addServerEdits(con *console, group *cobra.Command) {
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Remove a server from the configuration", Args: cli.ExactArgs(1),
@@ -38,7 +38,7 @@ func addServerEdits(con *console, group *cobra.Command) {
 	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con))
 }
 
-// completeServers offers the servers of the configuration.
+// completeServers completes with the servers of the configuration.
 func (con *console) completeServers(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	cfg, err := con.load()
 	if err != nil {
@@ -122,7 +122,7 @@ func addServer(con *console, name string, text config.JSONC, replace bool) error
 	return sayServer(con, name, done)
 }
 
-// sayServer says that an edit was made.
+// sayServer says that an edit of a server was made.
 func sayServer(con *console, name, done string) error {
 	if con.JSON {
 		return con.PrintJSON(map[string]string{"server": name, "done": done})
@@ -164,7 +164,8 @@ func switchServer(con *console, name string, off bool) error {
 	})
 }
 
-// chosenServers are the servers that a command is about.
+// chosenServers returns the names of the servers that a command is about: those given,
+// which must exist and be enabled, or all enabled ones.
 func chosenServers(cfg *config.Config, names []string, all bool) ([]string, error) {
 	if all {
 		return serverNames(cfg), nil

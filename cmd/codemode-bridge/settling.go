@@ -17,12 +17,12 @@ import (
 	"codemode-bridge/bridge/recorder"
 )
 
-// A settling is where a command brings verdicts.
+// A settling is what a command needs to settle requests.
 type settling struct {
 	desk     *gate.Settler
 	logs     *logs
 	recorder *recorder.Recorder
-	people   *atomic.Pointer[approval.Approvers] // of this moment
+	people   *atomic.Pointer[approval.Approvers] // as the configuration has them now
 }
 
 func (s settling) Close() error {
@@ -30,8 +30,8 @@ func (s settling) Close() error {
 	return s.recorder.Close()
 }
 
-// openSettling opens what a verdict needs: it is recorded in the same log as
-// the bridge's own.
+// openSettling opens the logs and makes a settler. Verdicts are recorded in the same
+// audit log as those that the bridge gets itself.
 func openSettling(ctx context.Context, con *console, cfg *config.Config, store approval.Store) (settling, error) {
 	realm := realmOf(cfg)
 	people, err := pending.Approvers(cfg, realm)
@@ -57,8 +57,8 @@ func openSettling(ctx context.Context, con *console, cfg *config.Config, store a
 	return s, nil
 }
 
-// settleOne settles one request and says how that went; [approval.ErrKept] has
-// been said as well.
+// settleOne gives a verdict on one request and prints the result. If the error is
+// [approval.ErrUnjudged], that has been printed too.
 func settleOne(ctx context.Context, con *console, s settling, people *approval.Approvers, who approval.Approver, e approval.StoredRequest, v approval.Verdict) error {
 	signed, e, err := s.bring(ctx, people, who, e, v)
 	kept := errors.Is(err, approval.ErrUnjudged)
@@ -84,7 +84,8 @@ func settleOne(ctx context.Context, con *console, s settling, people *approval.A
 	return errors.Join(lost, err)
 }
 
-// bring signs a verdict and brings it to its request.
+// bring signs a verdict and settles its request with it. A verdict that the approver
+// may not give is recorded as refused.
 func (s settling) bring(ctx context.Context, people *approval.Approvers, who approval.Approver, e approval.StoredRequest, v approval.Verdict) (approval.Verdict, approval.StoredRequest, error) {
 	signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
 	if err != nil {
@@ -95,7 +96,7 @@ func (s settling) bring(ctx context.Context, people *approval.Approvers, who app
 	return signed, e, err
 }
 
-// uncounted says of an answer that is refused what that means.
+// uncounted adds to the error of a refused answer that it does not count.
 func uncounted(err error) error {
 	if refused := (*approval.RefusedError)(nil); errors.As(err, &refused) {
 		return fmt.Errorf("this answer does not count: %w", err)

@@ -21,15 +21,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// How long `run` waits for an instance to be there, which may have to wait for
-// another to end, and for its session to end once it was told to.
 const (
-	joinTime  = 45 * time.Second
+	// joinTime is how long `run` waits for an instance, which may itself have to
+	// wait for another to end.
+	joinTime = 45 * time.Second
+	// leaveTime is how long `run` waits for its session to end once it was told to.
 	leaveTime = grace + 15*time.Second
 )
 
-// hostCommand is the process of an instance. `run` starts it; nobody types it.
-// It says that it listens by one byte on the descriptor that it is given.
+// hostCommand is the process of an instance. It is started by `run`, never by hand,
+// and writes one byte to the descriptor that it is given when it listens.
 func hostCommand(con *console) *cobra.Command {
 	var descriptor int
 	c := &cobra.Command{
@@ -52,7 +53,7 @@ func hostCommand(con *console) *cobra.Command {
 	return c
 }
 
-// serveShared is the life of an instance.
+// serveShared serves the windows that share this instance, until the last has gone.
 func serveShared(ctx context.Context, con *console, start beginning, ready *os.File) error {
 	cfg, looked := start.cfg, start.looked
 	meeting, err := rendezvous(con, cfg, looked)
@@ -78,14 +79,14 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 		defer p.openNotices(false)()
 		return shared.Serve(ctx, ready, p.shared())
 	})
-	listener.Close() // whoever comes now finds the rendezvous free
+	listener.Close() // a window that comes now can start the next instance
 	shared.Disconnect()
 	con.Err = os.Stderr
 	os.Stderr.Write(shared.Unheard())
 	return err
 }
 
-// shared is the bridge as an instance serves it.
+// shared adapts the bridge for package instance.
 func (p *parts) shared() instance.Bridge {
 	return instance.Bridge{
 		Logger: p.log,
@@ -101,9 +102,9 @@ func (p *parts) shared() instance.Bridge {
 	}
 }
 
-// joinInstance serves the client by the instance of all windows like this one,
-// and starts that if need be. Joined false without an error means that this
-// window has to be served by itself; the person has been told why.
+// joinInstance serves the client through the instance that all windows like this one
+// share, which it starts if need be. If joined is false and there is no error, this
+// process has to serve the window itself; the person has been told why.
 func joinInstance(ctx context.Context, con *console, client io.ReadWriter, cfg *config.Config, looked []string) (joined bool, err error) {
 	meeting, err := rendezvous(con, cfg, looked)
 	var conn *instance.Conn
@@ -115,7 +116,7 @@ func joinInstance(ctx context.Context, con *console, client io.ReadWriter, cfg *
 			if err != nil {
 				return fmt.Errorf("finding this program: %w", err)
 			}
-			// Bound to no context: it outlives this process.
+			// Not exec.CommandContext: it outlives this process.
 			command := exec.Command(self, "host", "--config", cfg.File, "--env", con.environment, "--ready", "3")
 			return meeting.Start(ctx, command, con.Err)
 		})
@@ -127,7 +128,7 @@ func joinInstance(ctx context.Context, con *console, client io.ReadWriter, cfg *
 	case ctx.Err() != nil:
 		return true, err
 	case errors.Is(err, instance.ErrUnsupported):
-		return false, nil // the reference says so
+		return false, nil // on this system by design: nothing to tell
 	case err != nil:
 		fmt.Fprintf(con.Err, "codemode-bridge: this window has servers of its own: %v\n", err)
 		return false, nil
@@ -136,7 +137,7 @@ func joinInstance(ctx context.Context, con *console, client io.ReadWriter, cfg *
 	return true, meeting.Relay(ctx, client, conn, con.Err, leaveTime)
 }
 
-// shownFile is the configuration as the person named it.
+// shownFile is the path of the configuration as the person named it.
 func (con *console) shownFile() string {
 	path, err := con.file()
 	if err != nil {
@@ -145,7 +146,7 @@ func (con *console) shownFile() string {
 	return con.shown(path)
 }
 
-// instanceFolders hold the rendezvous of this user.
+// instanceFolders returns the folders in which this user's windows meet.
 func instanceFolders(con *console) (instance.Folders, error) {
 	places, err := config.Paths(con.Env)
 	if err != nil {
@@ -158,25 +159,25 @@ func instanceFolders(con *console) (instance.Folders, error) {
 	return f, nil
 }
 
-// sharing is what the clients of an instance need to have in common for a
-// configuration. Looked are the variables that it was read with.
+// sharing says what windows must have in common to share an instance of a
+// configuration. Looked are the environment variables that it refers to.
 func sharing(cfg *config.Config, looked []string) instance.Sharing {
 	s := instance.Sharing{Variables: looked}
 	for _, name := range cfg.ServerNames() {
 		if server := cfg.Servers[name]; !server.Disabled && server.Type == config.KindStdio {
 			for _, passed := range server.PassEnv {
-				if len(upstream.Inherited(nil, []string{passed + "="})) == 0 { // else every child gets it anyway
+				if len(upstream.Inherited(nil, []string{passed + "="})) == 0 { // those are passed to every server anyway
 					s.Passed = append(s.Passed, passed)
 				}
 			}
-			s.Folder = s.Folder || server.Cwd.IsZero() // it starts where the window did
+			s.Folder = s.Folder || server.Cwd.IsZero() // it runs in the folder of its window
 		}
 	}
 	return s
 }
 
-// rendezvous is where those clients meet that one process can serve: whatever
-// would make a difference to their servers is part of its identity.
+// rendezvous is where the windows meet that one process can serve. Whatever would make
+// a difference to their servers is part of its identity.
 func rendezvous(con *console, cfg *config.Config, looked []string) (*instance.Rendezvous, error) {
 	f, err := instanceFolders(con)
 	if err != nil {

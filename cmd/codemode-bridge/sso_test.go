@@ -1,9 +1,8 @@
 package main_test
 
-// Single sign-on of the real binary, against a provider on this machine.
+// Single sign-on with the real binary and a provider on this machine.
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,7 +14,7 @@ import (
 	"codemode-bridge/bridge/ssotest"
 )
 
-// signOnConfig lets ann in by single sign-on alone, and bob by his token.
+// signOnConfig lets ann in only by single sign-on, and bob by his token.
 func signOnConfig(there *ssotest.Provider) string {
 	return fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
@@ -29,7 +28,7 @@ func signOnConfig(there *ssotest.Provider) string {
 `, there.URL, ssotest.ClientID, ssotest.ClientSecret, approverJSON("bob", "approver", bobsToken))
 }
 
-// A signingOn is a browser, as far as it takes one.
+// A signingOn is as much of a browser as signing on takes.
 type signingOn struct {
 	*testing.T
 	client *http.Client
@@ -46,21 +45,8 @@ func newSigningOn(t *testing.T, page string) signingOn {
 
 func (s signingOn) post(path string, body any) (code int, answer map[string]any) {
 	s.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(s.Context(), "POST", s.page+path, bytes.NewReader(text))
-	if err != nil {
-		s.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	res, err := s.client.Do(r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+	res, text := request(s.T, s.client, "POST", s.page+path, nil, body)
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		s.Fatal(err)
 	}
 	return res.StatusCode, answer
@@ -114,7 +100,7 @@ func TestSingleSignOn(t *testing.T) {
 		t.Error("the client's secret is in the log")
 	}
 
-	// Without the provider a token is as good as before.
+	// While the provider is down, a token still works.
 	there.Set(func() { there.Down = true })
 	if code, answer := newSigningOn(t, b.page).post("/api/login", map[string]any{"token": bobsToken}); code != 200 || answer["name"] != "bob" {
 		t.Errorf("%d %v", code, answer)
@@ -124,7 +110,7 @@ func TestSingleSignOn(t *testing.T) {
 	}
 }
 
-// A bridge begins to serve whether or not the provider is there.
+// A bridge starts to serve whether or not the provider is up.
 func TestProviderThatIsDown(t *testing.T) {
 	t.Parallel()
 	there := ssotest.New(t)

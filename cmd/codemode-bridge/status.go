@@ -28,7 +28,7 @@ func statusCommand(con *console) *cobra.Command {
 			}
 			all := []instance.Status{}
 			for _, meeting := range instance.In(f, file) {
-				if s, err := meeting.Status(c.Context()); err == nil { // others have ended, or are about to
+				if s, err := meeting.Status(c.Context()); err == nil { // on an error it has ended, or is about to
 					all = append(all, s)
 				}
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// auditLogOf is the audit log to the commands that read and keep it.
+// auditLogOf gives the commands of package auditcmd access to the audit log.
 func auditLogOf(con *console) *auditcmd.Log {
 	return &auditcmd.Log{
 		Console: &con.Console, Version: version,
@@ -33,14 +33,14 @@ func auditLogOf(con *console) *auditcmd.Log {
 	}
 }
 
-// logFlag gives a command, and those below it, the flag --log.
+// logFlag adds the flag --log to a command and its subcommands.
 func logFlag(con *console, c *cobra.Command) *cobra.Command {
 	c.PersistentFlags().StringVar(&con.logFile, "log", "", "the audit log's `file` (default: audit.path of the configuration)")
 	return c
 }
 
-// storePlace is where the audit log is, and how it is kept: by --log, by the
-// configuration, or, where there is none, where it is by default.
+// storePlace says where the audit log is: where --log or the configuration says or, if
+// there is no configuration, in its default place.
 func storePlace(con *console) (config.Audit, error) {
 	if con.logFile != "" {
 		return config.Audit{Path: con.logFile}, nil
@@ -51,15 +51,15 @@ func storePlace(con *console) (config.Audit, error) {
 	}
 	cfg, err := con.load()
 	if _, gone := os.Stat(path); errors.Is(gone, fs.ErrNotExist) && con.configPath == "" {
-		// Nothing was set up, or the configuration is gone; the log can be
-		// read all the same.
+		// Nothing was set up, or the configuration is gone: the log can still be
+		// read.
 		cfg, err = config.Parse(path, []byte("{}"), con.Env)
 	}
 	if err != nil {
 		fmt.Fprintln(con.Err, "hint: --log FILE names an audit log without the configuration")
 		return config.Audit{}, err
 	}
-	// While an edit waits to be confirmed, the log is where it was.
+	// An edit that waits for an approver does not move the log yet.
 	if change, err := judge(con, cfg, nil); err == nil && change != nil && change.Old != nil {
 		cfg = change.Old
 	}
@@ -73,19 +73,18 @@ func mustHavePath(place config.Audit) error {
 	return nil
 }
 
-// The purposes of keys: under identities servers are told apart, and stateKey
-// seals what stateless clients carry, so that any bridge with the same store can
-// read it.
+// The names of keys that are kept in the store, where every bridge with the same store
+// finds them.
 const (
-	identities = "server identities"
-	stateKey   = "request state"
+	identities = "server identities" // makes the identities of servers
+	stateKey   = "request state"     // seals the state that stateless clients carry
 )
 
 func storeOptions(place config.Audit) sqlstore.Options {
 	return sqlstore.Options{Path: place.Path, AllDurable: place.Durability == config.DurabilityAll, CheckpointFile: place.Checkpoint}
 }
 
-// openStore opens the audit log. Nil is a log of which nobody is told.
+// openStore opens the audit log. With a nil log, nothing is logged about it.
 func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog.Logger) (*sqlstore.DB, error) {
 	if err := mustHavePath(place); err != nil {
 		return nil, err
@@ -104,8 +103,8 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 	return db, nil
 }
 
-// mayAppend reports why a file cannot be added to, and makes its folder: who
-// relies on checkpoints hears of it at the start.
+// mayAppend makes the folder of a file and returns an error if the file cannot be
+// appended to, so that a problem with checkpoints shows at the start.
 func mayAppend(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -117,25 +116,25 @@ func mayAppend(path string) error {
 	return file.Close()
 }
 
-// An auditLog is where a bridge's records go, and the keys that are kept beside
-// them. A key is nil where there is none.
+// An auditLog is where a bridge's records go, with the keys that the store keeps. A
+// key is nil if there is no store.
 type auditLog struct {
 	*recorder.Recorder
-	fingerprints []byte // of hidden values
-	states       []byte // seals what stateless clients carry
-	servers      []byte // of servers' identities
+	fingerprints []byte // makes the fingerprints of hidden values
+	states       []byte // stateKey
+	servers      []byte // identities
 }
 
 var errNoCalls = errors.New("this command calls no tool")
 
-// openNothing is openLog for commands that call no tool: nothing is recorded, and
-// so nothing can be done.
+// openNothing is openLog for commands that call no tool: its recorder refuses every
+// record, and so every call is refused too.
 func openNothing(context.Context, config.Audit, *slog.Logger) (*auditLog, error) {
 	return &auditLog{Recorder: recorder.New(recorder.Options{Refuse: errNoCalls})}, nil
 }
 
-// openLog opens the way of a bridge's records. With audit.enabled false
-// there is no log at its end.
+// openLog opens the audit log for a bridge. With audit.enabled false, no record is
+// kept.
 func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.Logger) (*auditLog, error) {
 	if !place.Enabled {
 		log.Warn("the audit log is off (audit.enabled): no record is kept")
@@ -145,7 +144,7 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	if errors.Is(db.Err(), ledger.ErrDamaged) { // which the store has logged
+	if errors.Is(db.Err(), ledger.ErrDamaged) { // the store has logged the error itself
 		fmt.Fprintln(con.Err, auditcmd.RepairHint)
 	}
 	key := func(purpose, without string) []byte {

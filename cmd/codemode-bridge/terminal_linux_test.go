@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is a pseudo-terminal with a program on it, and what that wrote.
+// A terminal is a pseudo-terminal with a program on it, and what the program wrote.
 type terminal struct {
 	*testing.T
 	keys    *os.File
@@ -31,8 +31,8 @@ type terminal struct {
 	wrote strings.Builder
 }
 
-// onTerminal starts a program, with the terminal as its standard streams but
-// those that it has already. What was typed before is there when it starts.
+// onTerminal starts a program with the terminal as those standard streams that cmd does not
+// set. Typed is in the terminal's input before the program starts.
 func onTerminal(t *testing.T, cmd *exec.Cmd, typed string) *terminal {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -67,7 +67,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, typed string) *terminal {
 	}
 	go func() {
 		defer close(term.ended)
-		io.Copy(term, keys) // until nobody has the terminal open: that is an error, and the end
+		io.Copy(term, keys) // returns, with an error, once no process has the terminal open
 		cmd.Wait()
 	}()
 	t.Cleanup(func() {
@@ -108,7 +108,7 @@ func (t *terminal) shows(text string) {
 	eventually(t.T, fmt.Sprintf("%q is not shown", text), func() bool { return strings.Contains(t.all(), text) })
 }
 
-// signsIn starts approvals watch, with keys typed ahead, and gives it a token.
+// signsIn starts approvals watch, with ahead typed before, and gives it a token.
 func (c commandLine) signsIn(token, ahead string, env ...string) *terminal {
 	c.Helper()
 	cmd := c.program("", "approvals", "watch")
@@ -119,8 +119,8 @@ func (c commandLine) signsIn(token, ahead string, env ...string) *terminal {
 	return t
 }
 
-// leaves ends approvals watch as a person does. Keys that were typed before may
-// have begun an answer: it is taken back.
+// leaves ends approvals watch as a person would, and takes back an answer that earlier keys
+// may have begun.
 func (t *terminal) leaves() {
 	t.Helper()
 	eventually(t.T, "q does not end it", func() bool {
@@ -134,11 +134,11 @@ func (t *terminal) leaves() {
 	})
 }
 
-// title is in the title of the terminal: how many requests it shows.
+// title is the terminal's title while n requests are shown.
 func title(n int) string { return fmt.Sprintf("codemode approvals (%d)", n) }
 
-// emptied reports whether what was shown is no longer there. Before it was
-// found, there was nothing either.
+// emptied reports whether the requests that were shown are gone. It is false before any
+// were shown.
 func (t *terminal) emptied() bool {
 	all := t.all()
 	return strings.LastIndex(all, title(0)) > strings.LastIndex(all, title(1))
@@ -151,12 +151,12 @@ func TestApprovalsOnATerminal(t *testing.T) {
 
 	const hostile = `const text = "a\u001b[5n\u001b]52;c;aGk=\u0007\u001bP1\u001b\\\u001bc\u202e\u200b\u009b31m\nWaiting: 0   approver: root\r\n";`
 	_, result := c.evaluates(hostile + ` return typeof await codemode.utils__hash({text: text.repeat(50)})`)
-	// What was typed ahead is no token and no answer.
+	// What was typed ahead is taken neither for a token nor for an answer.
 	term := c.signsIn(ann, "wrong\ray\r\rd")
 	term.shows(title(1))
 	term.types("v")
 	eventually(t, "it cannot be allowed", func() bool {
-		term.types("a\x7f\x7fy\r") // a second "a" is text, and taken back
+		term.types("a\x7f\x7fy\r") // the second "a" is text, and deleted again
 		return term.emptied()
 	})
 	if got := result(); got != `"object"` && got != `"string"` {
@@ -167,14 +167,14 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	}
 	wantInert(t, term.all())
 
-	// Whoever leaves has answered nothing.
+	// Leaving answers nothing.
 	id, result := c.evaluates(`return await codemode.utils__hash({text: "left"}).catch(e => e.reason)`)
 	eventually(t, "it is not shown", func() bool { return strings.Count(term.all(), title(1)) == 2 })
 	term.leaves()
 	if code := term.process.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("q ends it with code %d", code)
 	}
-	// Nor has a terminal that goes away.
+	// Nor does a terminal that goes away.
 	term = c.signsIn(ann, "")
 	term.shows(title(1))
 	term.types("a")
@@ -205,8 +205,8 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	}
 }
 
-// Without an approver at hand an edit is taken over at a terminal alone, by who
-// types the name of the file, and the log says so.
+// If no approver is available, an edit can be taken over, but only at a terminal by somebody
+// who types the name of the file, and the log says so.
 func TestConfigIsAcceptedOffline(t *testing.T) {
 	b := newHeldBench(t)
 	c := b.commandLine
@@ -215,7 +215,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	accept := []string{"config", "accept", "--offline", "--reason", "ann is ill"}
 	term := onTerminal(t, c.program("", accept...), "config.json\r")
 	<-term.ended
-	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "a bridge that runs holds the edit") {
+	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "the edit waits at a running bridge") {
 		t.Errorf("while a bridge holds it: exit code %d\n%s", got, term.all())
 	}
 	b.kill()
@@ -245,7 +245,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	c.does("", "eval", "return 1")
 	c.refuses("no configuration waits", annsToken, "config", "confirm", "--token-stdin")
 
-	// Nor does a record that is damaged let a file in by itself.
+	// A damaged record of what was confirmed does not let a file in either.
 	records, err := filepath.Glob(filepath.Join(c.home, "codemode-bridge", "state", "confirmed", "*.json"))
 	if err != nil || len(records) != 1 {
 		t.Fatalf("the records are %q, %v", records, err)
@@ -264,7 +264,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	}
 }
 
-// What a person writes in their editor is sent in place of the arguments.
+// Arguments that a person has edited in their editor are sent in place of the script's.
 func TestArgumentsAreEditedInAnEditor(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, queueing)
@@ -283,7 +283,7 @@ func TestArgumentsAreEditedInAnEditor(t *testing.T) {
 		return err == nil
 	})
 	eventually(t, "it cannot be allowed", func() bool {
-		term.types("\x7f\x7f\x7f\x7fy\r") // an "e" too many is taken back
+		term.types("\x7f\x7f\x7f\x7fy\r") // deletes an "e" too many
 		return term.emptied()
 	})
 	if got := result(); !strings.Contains(got, "ZWRpdGVk") {
@@ -294,11 +294,11 @@ func TestArgumentsAreEditedInAnEditor(t *testing.T) {
 	}
 }
 
-// ours are the control sequences of the screen's own renderer, and no others:
-// moves, erasures, colours by plain numbers, modes, the title, and the bell.
+// ours matches the control sequences of the screen's own renderer: moves, erasures, colours
+// by plain numbers, modes, the title, and the bell.
 var ours = regexp.MustCompile(`\x1b\[[0-9;]*[ABCDGHJKLMPSTXZbdfm@r` + "`" + `]|\x1b\[[?>=<][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b\[[0-9]* q|\x1b\[c|\x1b\]2;codemode approvals \(\d+\)(\x07|\x1b\\)|\x1b\][12]?;?(\x07|\x1b\\)|\x1b[78M=>]|[\x07\x08\t\r\n]`)
 
-// wantInert wants nothing on a terminal but text and what its renderer needs.
+// wantInert checks that a program wrote only text and control sequences of its renderer.
 func wantInert(t *testing.T, wrote string) {
 	t.Helper()
 	rest := ours.ReplaceAllString(wrote, "")
@@ -312,8 +312,8 @@ func wantInert(t *testing.T, wrote string) {
 	}
 }
 
-// What a tool or a script answers moves nothing on a terminal, and reaches a
-// program as it is.
+// What a tool or a script answers cannot control a terminal, and reaches a program
+// unchanged.
 func TestResultsOnATerminal(t *testing.T) {
 	c := newCommandLine(t, `{"servers": {}}`)
 	const script = `return {text: "a\u009b31m\u202eb\u200b\u2028c", "\u009d": 1}`
@@ -331,8 +331,8 @@ func TestResultsOnATerminal(t *testing.T) {
 	}
 }
 
-// A person who is needed is told: by the bell of the terminal that the bridge
-// runs on and on the desktop, by the tool's name and nothing of its arguments.
+// A person who is needed is notified, by the bell of the bridge's terminal and on the
+// desktop, with the tool's name and nothing of its arguments.
 func TestAPersonIsTold(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, strings.Replace(queueing, "{\n", `{ "approvals": {"listen": "127.0.0.1:0", "desktop": true},`+"\n", 1))
@@ -362,7 +362,7 @@ func TestAPersonIsTold(t *testing.T) {
 		t.Error("it rings without a question")
 	}
 	go func() {
-		_, _ = eval(ctx, client, `return await codemode.utils__hash({text: "canary-3107"})`) // it waits until the test is over
+		_, _ = eval(ctx, client, `return await codemode.utils__hash({text: "canary-3107"})`) // it waits until the test ends
 	}()
 	term.shows("\a")
 	note := ""

@@ -2,14 +2,13 @@ package main_test
 
 //lint:file-ignore SA1019 logging is deprecated by the newest protocol; clients of older ones use it
 
-// What a model or a client reads: where something is, never a way in.
+// Texts for a model or a client say where something is, but never let anybody in.
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A dialog has no room for a long argument. Over stdio, where there is no page,
-// it names the command that prints it, and that prints it.
+// A dialog has no room for a long argument. Over stdio, where there is no page, it names the
+// command that prints the argument, which works.
 func TestDialogSaysWhereAllOfItIs(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{
@@ -45,10 +44,9 @@ func TestDialogSaysWhereAllOfItIs(t *testing.T) {
 	}
 }
 
-// While the owner's link is good and unused, a model has every text that a client
-// gets: of tools, the status, progress, logs, a dialog, a denial, a failure, a pause.
-// None has a secret in it, or a link with more than a place; and no word of them
-// lets anybody in.
+// While the owner's link is unused, a model gets every text that a client gets: of tools,
+// the status, progress, logs, a dialog, a denial, a failure, a pause. None contains a
+// secret, or a link with more than an address, and no word in them lets anybody in.
 func TestTextsCarryNoWayIn(t *testing.T) {
 	t.Parallel()
 	const serverSecret, hookSecret = "canary-server-51c09e7b", "canary-hook-51c09e7b"
@@ -61,22 +59,13 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 			"rules": []any{map[string]any{"tools": []string{"own__fail"}, "when": "has(args.never)", "action": "deny", "reason": "never"}},
 		}}},
 	})
-	bridge := h.command("serve", "--listen", "127.0.0.1:0")
-	if err := bridge.Start(); err != nil {
-		t.Fatal(err)
+	var bridge serving
+	bridge.start(t, h.command("serve", "--listen", "127.0.0.1:0"))
+	page := bridge.page
+	_, code, ok := strings.Cut(bridge.link, "/login#code=")
+	if !ok {
+		t.Fatalf("no link for the owner: %q", bridge.link)
 	}
-	t.Cleanup(func() {
-		if bridge.Process.Signal(os.Interrupt) != nil {
-			bridge.Process.Kill() // Windows knows no interrupt
-		}
-		bridge.Wait()
-	})
-	var greeting []string
-	eventually(t, "it does not start", func() bool {
-		greeting = regexp.MustCompile(`endpoint +(\S+)[\s\S]*approve +(http://\S+)/login#code=(\S+)\n`).FindStringSubmatch(h.talk.String())
-		return greeting != nil
-	})
-	endpoint, page, code := greeting[1], greeting[2], greeting[3]
 
 	var mu sync.Mutex
 	var texts []string
@@ -94,7 +83,7 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 		o.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) { tell(r.Params) }
 		o.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { tell(r.Params) }
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &o).
-			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: bridge.endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +170,7 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 	if n := countEffects(t, effects); n != 0 {
 		t.Errorf("%d effects", n)
 	}
-	if !enters(code) { // so a text that had it would have let in
+	if !enters(code) { // or the test would not have noticed the code in a text
 		t.Error("the owner's code lets nobody in")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// thenOf is what becomes of a tool until somebody accepts it.
+// thenOf says what becomes of a tool's calls until somebody accepts it.
 func thenOf(w pins.UnreviewedTool, cfg *config.Config) pins.Reaction {
 	s := cfg.Servers[w.Server]
 	if s == nil {
@@ -26,8 +26,8 @@ func thenOf(w pins.UnreviewedTool, cfg *config.Config) pins.Reaction {
 	return w.Then(pinRules(s))
 }
 
-// toolsReview shows what servers have changed in their tools, and takes what a
-// person decides on it.
+// toolsReview shows the unreviewed tools with what has changed, and accepts or blocks
+// them.
 func toolsReview(con *console) *cobra.Command {
 	var accept, block, all, yes, fromStdin bool
 	c := &cobra.Command{
@@ -35,8 +35,8 @@ func toolsReview(con *console) *cobra.Command {
 		Long: "Shows the tools whose definitions nobody has accepted, and how they changed. With --accept, the named\n" +
 			"tools, or with --all every one that waits, are accepted as they are; with --block, scripts do not get\n" +
 			"them any more until somebody accepts them. A tool is accepted as you saw it: name it with the digest that\n" +
-			"this command shows (server__tool@sha256:...); without one, the terminal shows it and asks. Where there are approvers, that takes the token of one with the\n" +
-			"role admin. A bridge that runs notices it at once.",
+			"this command shows (server__tool@sha256:...); without one, the terminal shows it and asks. Where there are\n" +
+			"approvers, that takes the token of one with the role admin. A running bridge notices it at once.",
 		RunE: func(c *cobra.Command, names []string) error {
 			switch {
 			case accept && block:
@@ -79,8 +79,9 @@ func toolsReview(con *console) *cobra.Command {
 	return c
 }
 
-// chooseTools are the tools that a person names, or all that wait. Seen
-// reports that each was named with its digest, so that it is what they saw.
+// chooseTools returns the tools that a person names, or all unreviewed ones. Seen
+// reports whether each was named with its digest, which means that the person has seen
+// it as it is now.
 func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen []pins.UnreviewedTool, seen bool, err error) {
 	if len(names) == 0 {
 		chosen, err = store.Unreviewed(cfg.ServerNames())
@@ -93,7 +94,7 @@ func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen 
 	return chosen, seen, err
 }
 
-// confirmTools asks whether what was just shown is accepted.
+// confirmTools asks the person whether to accept what was just shown.
 func confirmTools(con *console, named int, yes bool) error {
 	question := "accept these as they are?"
 	if named == 1 {
@@ -106,10 +107,10 @@ func confirmTools(con *console, named int, yes bool) error {
 	return err
 }
 
-// decideTools accepts or blocks what is shown first, once ask agrees: only
-// that, should a tool change again meanwhile.
+// decideTools shows the chosen tools and accepts or blocks them once ask agrees. A
+// tool that changes after it was shown is not accepted.
 func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets *recorder.Secrets, store *pins.Store, chosen []pins.UnreviewedTool, accept, fromStdin bool, ask func() error) (err error) {
-	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
+	if accept && len(chosen) > 1 { // --all leaves blocked tools blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
 			if w.State != pins.Blocked {
@@ -120,7 +121,7 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	}
 	if len(chosen) == 0 {
 		if con.JSON {
-			return con.PrintJSON([]pins.Row{})
+			return con.PrintJSON([]pins.NamedRow{})
 		}
 		fmt.Fprintln(con.Err, nothingWaits)
 		return nil
@@ -168,9 +169,9 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	return errors.Join(failed...)
 }
 
-// whoReviews finds out who sits at the terminal: an approver who may edit, by
-// their token; where there are no approvers, whoever may change the
-// configuration may do this, too.
+// whoReviews identifies the person at the terminal: an approver with the right to
+// edit, by their token. If there are no approvers, whoever can change the
+// configuration may review tools too.
 func whoReviews(ctx context.Context, con *console, cfg *config.Config, fromStdin bool) (string, error) {
 	cfg, err := inForce(ctx, con, cfg)
 	if err != nil {
@@ -193,13 +194,13 @@ const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
 func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg *config.Config, secrets *recorder.Secrets) error {
-	rows := []pins.Row{}
+	rows := []pins.NamedRow{}
 	for _, w := range chosen {
-		rows = append(rows, pins.NewRow(w, thenOf(w, cfg), secrets.Hide))
+		rows = append(rows, pins.NewNamedRow(w, thenOf(w, cfg), secrets.Hide))
 	}
 	if con.JSON {
 		if out != con.Out {
-			return nil // a program has read them before
+			return nil // a program has read them already
 		}
 		return con.PrintJSON(rows)
 	}
@@ -227,7 +228,7 @@ func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg 
 	return nil
 }
 
-// typedName is a word as a shell reads it.
+// typedName quotes a word for a shell, if need be.
 func typedName(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:@/"
 	if strings.Trim(word, plain) == "" {

@@ -3,7 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// manualCall is a configuration whose one call is critical, and only an
-// approver's to allow.
+// manualCall is a configuration with one call that is critical and manual, which only an
+// approver may allow.
 const manualCall = `{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
   "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["utils__*"], "elicitationFallback": "queue",
@@ -36,37 +35,15 @@ func (c commandLine) beside(name, config string) *heldBench {
 	return &heldBench{commandLine: c, serving: serving{file: c.file}}
 }
 
-// owner follows the link of the page, and returns what makes requests there.
+// owner signs in by the page's link, and returns a function that makes requests there.
 func (b *heldBench) owner() func(method, path string, body map[string]any) (status int, text string) {
 	b.Helper()
 	base, code, ok := strings.Cut(b.link, "/login#code=")
 	if !ok {
 		b.Fatalf("no link for the owner: %q", b.link)
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	send := func(method, path string, body map[string]any) (*http.Response, string) {
-		b.Helper()
-		text, err := json.Marshal(body)
-		if err != nil {
-			b.Fatal(err)
-		}
-		r, err := http.NewRequestWithContext(b.Context(), method, base+path, strings.NewReader(string(text)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.Header = header
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer res.Body.Close()
-		answer, err := io.ReadAll(res.Body)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return res, string(answer)
-	}
-	res, text := send("POST", "/api/login", map[string]any{"code": code})
+	header := http.Header{}
+	res, text := request(b.T, http.DefaultClient, "POST", base+"/api/login", header, map[string]any{"code": code})
 	var in struct{ Secret string }
 	if err := json.Unmarshal([]byte(text), &in); err != nil || res.StatusCode != 200 {
 		b.Fatalf("coming in by the link: %s %s", res.Status, text)
@@ -77,7 +54,7 @@ func (b *heldBench) owner() func(method, path string, body map[string]any) (stat
 	}
 	return func(method, path string, body map[string]any) (int, string) {
 		b.Helper()
-		res, text := send(method, path, body)
+		res, text := request(b.T, http.DefaultClient, method, base+path, header, body)
 		return res.StatusCode, text
 	}
 }
@@ -89,7 +66,7 @@ type verdictRow struct {
 	Args                                                           json.RawMessage
 }
 
-// verdicts are the rows of somebody's verdicts, the newest first.
+// verdicts returns the rows of somebody's verdicts, the newest first.
 func (b *heldBench) verdicts(by string) (rows []verdictRow) {
 	b.Helper()
 	text := b.does("", "audit", "query", "--event-type", "verdict", "--approver", by, "--json")
@@ -99,8 +76,8 @@ func (b *heldBench) verdicts(by string) (rows []verdictRow) {
 	return rows
 }
 
-// Whoever can write a configuration of their own, which shares the log and the
-// requests, makes nobody an approver of another's calls by it.
+// A configuration that somebody writes for themselves shares the log and the requests, but
+// makes nobody an approver for the calls of another configuration.
 func TestApproversOfAnotherConfiguration(t *testing.T) {
 	a := serves(t, fmt.Sprintf(manualCall, false, approverJSON("ann", "admin", annsToken)))
 	run := a.starts(annsToken, encodes)
@@ -138,7 +115,7 @@ func TestApproversOfAnotherConfiguration(t *testing.T) {
 		t.Errorf("the owner of another: %d %s", status, text)
 	}
 
-	eventually(t, "its own approver's yes does not count", func() bool { // at first it is too quick
+	eventually(t, "its own approver's yes does not count", func() bool { // at first it comes too soon
 		status, text = a.api(annsToken, "POST", "/api/decide/"+q.ID, map[string]any{"decision": "approve", "digest": q.Digest, "typed": "base64_encode", "reason": "as agreed"})
 		return status == 200
 	})
@@ -156,7 +133,7 @@ func TestApproversOfAnotherConfiguration(t *testing.T) {
 	}
 }
 
-// The bridge that asked is gone: what is brought is kept, and the author told.
+// The bridge that asked is gone: the verdict is kept, and its author is told so.
 func TestAnswerToABridgeThatIsGone(t *testing.T) {
 	a := serves(t, fmt.Sprintf(manualCall, false, approverJSON("ann", "admin", annsToken)))
 	q := a.asks(a.starts(annsToken, encodes))
@@ -175,7 +152,8 @@ func TestAnswerToABridgeThatIsGone(t *testing.T) {
 	}
 }
 
-// The owner is nobody else than who asks, and nobody where approvers may answer.
+// The owner cannot stand in for a second person, and has no rights where there are
+// approvers.
 func TestOwnerIsNoSecondPerson(t *testing.T) {
 	b := serves(t, fmt.Sprintf(manualCall, true, ""))
 	owner := b.owner()
@@ -196,7 +174,7 @@ func TestOwnerIsNoSecondPerson(t *testing.T) {
 		t.Fatalf("the request: %d %s, %v", status, text, err)
 	}
 	yes := map[string]any{"decision": "approve", "digest": q.Digest, "typed": "base64_encode", "reason": "mine"}
-	eventually(t, "the owner's own yes is not refused as such", func() bool { // at first as one that is too quick
+	eventually(t, "the owner's own yes is not refused as such", func() bool { // at first because it comes too soon
 		status, text = owner("POST", "/api/decide/"+q.ID, yes)
 		return status == 422 && strings.Contains(text, "the owner runs the bridge and counts as who asked")
 	})

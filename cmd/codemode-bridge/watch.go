@@ -54,8 +54,8 @@ func approvalsWatch(con *console) *cobra.Command {
 	return c
 }
 
-// settleAsOf brings a verdict with the approvers of this moment: rights may have
-// been taken since they came in as who.
+// settleAsOf gives a verdict with the approver's present rights: they may have lost
+// some since they signed in as who.
 func (s settling) settleAsOf(ctx context.Context, con *console, who approval.Approver, e approval.StoredRequest, v approval.Verdict) (approval.Verdict, approval.StoredRequest, error) {
 	cfg, err := con.load()
 	if err == nil {

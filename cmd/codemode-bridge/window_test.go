@@ -27,7 +27,7 @@ type hostStatus struct {
 	}
 }
 
-// hosts are the processes that serve windows of this home.
+// hosts returns the processes that serve windows of this home.
 func (h *home) hosts() (all []hostStatus) {
 	h.t.Helper()
 	if err := json.Unmarshal([]byte(h.says([]int{0}, "status", "--json")), &all); err != nil {
@@ -36,7 +36,7 @@ func (h *home) hosts() (all []hostStatus) {
 	return all
 }
 
-// nothingLeft checks that no process serves windows any more.
+// nothingLeft checks that all processes that served windows have ended.
 func (h *home) nothingLeft() {
 	h.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.dir, "state", "codemode-bridge", "windows"))
@@ -80,7 +80,7 @@ func TestWindowsShareABridge(t *testing.T) {
 		t.Errorf("sessions %v", rows)
 	}
 
-	// The first, which started it, goes, and the second goes on.
+	// The first window, which started it, closes, and the second goes on.
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
@@ -122,8 +122,8 @@ func TestWindowsAtOnce(t *testing.T) {
 	}
 }
 
-// However the configuration is found, by a flag, a variable or where it always
-// is, its windows meet, and the process that they start is one that they find.
+// However the configuration is found, by a flag, by a variable or in its usual place, its
+// windows meet, and find the process that one of them has started.
 func TestWindowsMeetHoweverTheFileIsNamed(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")}})
@@ -221,7 +221,7 @@ func TestWindowsThatDiffer(t *testing.T) {
 	run(func(*exec.Cmd) {}, "--alone")
 	hosts("a window that is alone", 3)
 
-	server = fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x") // starts where its window did
+	server = fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x") // has no cwd: it runs in its window's folder
 	h = newHome(t, map[string]any{"servers": map[string]any{"fake": server}})
 	run(func(*exec.Cmd) {})
 	run(func(c *exec.Cmd) { c.Dir = t.TempDir() })
@@ -232,7 +232,8 @@ func TestWindowsThatDiffer(t *testing.T) {
 	hosts("windows.share false", 0)
 }
 
-// An edit for which windows were never compared is not taken over by several.
+// While several windows share a bridge, an edit is refused that depends on something in
+// which they may differ.
 func TestEditThatWindowsDoNotShare(t *testing.T) {
 	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
@@ -297,14 +298,14 @@ func TestHostLingers(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			syscall.Kill(hosts[0].PID, syscall.SIGKILL) // it would stay
+			syscall.Kill(hosts[0].PID, syscall.SIGKILL) // or it would stay
 		}
 	})
 	second := h.connect()
 	if after := h.hosts(); len(after) != 1 || after[0].PID != hosts[0].PID {
 		t.Errorf("another window is served by %+v", after)
 	}
-	// Whoever ends it ends it in order.
+	// A signal ends it in order.
 	if err := syscall.Kill(hosts[0].PID, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestHostLingers(t *testing.T) {
 	}
 }
 
-// What keeps a host from starting is said by the window, with its exit code.
+// If the host cannot start, the window says why, and exits with the host's code.
 func TestHostThatCannotStart(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{}, "audit": map[string]any{"path": "/dev/null/audit.db"}})
@@ -337,7 +338,7 @@ func TestHostIsNotTyped(t *testing.T) {
 	h.says([]int{2}, "host")
 }
 
-// Where windows cannot meet safely, each is served by itself.
+// If windows cannot meet safely, each serves itself.
 func TestWindowsMeetInPrivate(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{}})
@@ -355,7 +356,7 @@ func TestWindowsMeetInPrivate(t *testing.T) {
 	h.nothingLeft()
 }
 
-// A server with state of its own per session has a process for each window.
+// A server with perSession has a process for each window.
 func TestWindowsHaveServersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	server := fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")
@@ -371,7 +372,7 @@ func TestWindowsHaveServersOfTheirOwn(t *testing.T) {
 			if hosts[0].Servers[0].Sessions == want {
 				return
 			}
-			time.Sleep(5 * time.Millisecond) // a session ends a moment after its window
+			time.Sleep(5 * time.Millisecond) // the session ends a moment after its window
 		}
 	}
 	first, second := h.connect(), h.connect()

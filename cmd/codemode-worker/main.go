@@ -1,9 +1,10 @@
 // Command codemode-worker runs scripts for codemode-bridge, which starts it
-// and speaks to it on its standard input and output. It is of no use by
+// and talks to it over its standard input and output. It is of no use by
 // itself.
 //
-// It is a program of its own, and not a mode of codemode-bridge, because it
-// has to be small and quick to start: one is always about to be needed.
+// It is a program of its own, not a mode of codemode-bridge, because it has
+// to be small and quick to start: every session needs one, and another one after
+// a script has exceeded a limit.
 package main
 
 import "codemode-bridge/sandbox/worker"

@@ -2,6 +2,7 @@ package intl
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ var (
 )
 
 // NewDate makes the formatter of Intl.DateTimeFormat, or of the method where.
-// required says which fields must be asked for lest defaults are taken: date,
-// time or any; defaults which those are: date, time or all.
+// required says which fields have to be asked for, or else defaults are added:
+// date, time or any; defaults says which those are: date, time or all.
 func NewDate(tag, where, required, defaults string, get Options) (*Date, error) {
 	l, err := Known(tag)
 	if err != nil {
@@ -50,7 +51,7 @@ func NewDate(tag, where, required, defaults string, get Options) (*Date, error) 
 		r.fail(err)
 	}
 	d.readCycle(r)
-	for _, name := range append([]string{"weekday", "month"}, "year", "day", "hour", "minute", "second") {
+	for _, name := range []string{"weekday", "month", "year", "day", "hour", "minute", "second"} {
 		values := []string{"numeric", "2-digit"}
 		switch name {
 		case "weekday":
@@ -92,7 +93,7 @@ func NewDate(tag, where, required, defaults string, get Options) (*Date, error) 
 }
 
 func (d *Date) anyAsked() string {
-	for _, name := range append(dateFields, timeFields...) {
+	for _, name := range slices.Concat(dateFields, timeFields) {
 		if d.asked[name] != "" {
 			return name
 		}
@@ -207,8 +208,7 @@ func (d *Date) fieldPattern() {
 			clock += f[:1]
 		}
 	}
-	switch clock {
-	case "hs": // no locale has a form for it
+	if clock == "hs" { // there is no form for it
 		clock = "hms"
 	}
 	date, hours := text("date", key), ""
@@ -367,7 +367,7 @@ func (d *Date) Resolved() []Field {
 	}
 	if d.dateStyle == "" && d.timeStyle == "" {
 		for i, letter := range []string{"E", "y", "M", "d", "hH", "m", "s"} {
-			name := append(dateFields, timeFields...)[i]
+			name := slices.Concat(dateFields, timeFields)[i]
 			n := 0
 			for _, c := range unquoted(d.pattern) {
 				if strings.ContainsRune(letter, c) {
@@ -400,7 +400,7 @@ func (d *Date) Resolved() []Field {
 	return f
 }
 
-// unquoted is a pattern without its literals.
+// unquoted returns a pattern without its literals.
 func unquoted(pattern string) string {
 	var b strings.Builder
 	for i, s := range strings.Split(pattern, "'") {

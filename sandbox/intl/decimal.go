@@ -15,7 +15,7 @@ type Decimal struct {
 	inf    bool
 }
 
-// Float returns the shortest decimal that stands for a number, which is what
+// Float returns the shortest decimal that reads back as x, which is what
 // JavaScript prints and Node formats.
 func Float(x float64) Decimal {
 	switch {
@@ -114,7 +114,6 @@ func (d Decimal) round(place, increment int, mode string) Decimal {
 	if tail == 0 && strings.Trim(rest, "0") == "" {
 		return d.with(low, place)
 	}
-	// Compare twice the remainder to the increment.
 	half := compareHalf(tail, rest, increment)
 	up := false
 	switch mode {
@@ -152,8 +151,8 @@ func (d Decimal) with(digits string, place int) Decimal {
 	return out
 }
 
+// compareHalf compares 2 * (tail + 0.rest) with increment.
 func compareHalf(tail int, rest string, increment int) int {
-	// 2 * (tail + 0.rest) against increment
 	twice := 2 * tail
 	first := 0
 	if rest != "" {

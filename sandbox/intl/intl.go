@@ -82,8 +82,8 @@ func rangeError(message string) error { return &Error{"RangeError", message} }
 // Default is the locale of a script that names none, and the only one.
 const Default = "en-US"
 
-// Known returns the canonical form of a locale, or an Error if it is none
-// that is known here.
+// Known returns the canonical form of a locale, or an Error for one that is not
+// known here.
 func Known(tag string) (string, error) {
 	base, _, _ := strings.Cut(tag, "-u-")
 	switch {
@@ -97,7 +97,7 @@ func Known(tag string) (string, error) {
 	return "", rangeError("the locale " + tag + " is not available here: write \"en-US\"; for 2024-03-05 use toISOString, and for other forms put the pieces of formatToParts together")
 }
 
-// outsideTags reports whether a character stands in no language tag.
+// outsideTags reports whether a character is part of no language tag.
 func outsideTags(c rune) bool {
 	switch {
 	case c == '-', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z':
@@ -119,7 +119,7 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// choice reads an option that has a few values.
+// choice reads an option that has one of a few values.
 func (r *reader) choice(name, otherwise string, values ...string) string {
 	v, set := r.get(name)
 	if !set {

@@ -17,13 +17,13 @@ type Number struct {
 	grouping                                       string // auto, min2, always, or empty for none
 
 	minInt                   int
-	minFrac, maxFrac         int // maxFrac is -1 if fractions are not what counts
-	minSig, maxSig           int // maxSig is 0 if digits are not what counts
+	minFrac, maxFrac         int // maxFrac is -1 if only significant digits count
+	minSig, maxSig           int // maxSig is 0 if only fraction digits count
 	increment                int
 	mode, priority, trailing string
 }
 
-// NewNumber makes the formatter of Intl.NumberFormat, or of where.
+// NewNumber makes the formatter of Intl.NumberFormat, or of the method where.
 func NewNumber(tag, where string, get Options) (*Number, error) {
 	l, err := Known(tag)
 	if err != nil {
@@ -250,7 +250,7 @@ func (n *Number) number(x Decimal, least int) (parts []Part, plural string) {
 	return parts, "other"
 }
 
-// groupSize is how many digits stand between two commas.
+// groupSize is how many digits are between two commas.
 const groupSize = 3
 
 func (n *Number) grouped(whole string) []string {
@@ -309,13 +309,13 @@ func (n *Number) decorate(parts []Part, sign, plural string) []Part {
 	signed := func(pattern string) string { return sign + pattern }
 	switch n.style {
 	case "percent":
-		return n.signs(affix(signed(text("percent")), parts, "percentSign", ""))
+		return affix(signed(text("percent")), parts, "percentSign", "")
 	case "unit":
-		return n.signs(affix(signed(n.unitPattern(plural)), parts, "unit", ""))
+		return affix(signed(n.unitPattern(plural)), parts, "unit", "")
 	case "currency":
 		money := n.money(plural)
 		if n.currencyDisplay == "name" {
-			return n.signs(affix(signed("0 ¤"), parts, "currency", money))
+			return affix(signed("0 ¤"), parts, "currency", money)
 		}
 		kind := "standard"
 		if r, _ := utf8.DecodeLastRuneInString(money); unicode.IsLetter(r) {
@@ -332,23 +332,13 @@ func (n *Number) decorate(parts []Part, sign, plural string) []Part {
 		case sign != "":
 			pattern = sign + pattern
 		}
-		return n.signs(affix(pattern, parts, "currency", money))
+		return affix(pattern, parts, "currency", money)
 	}
-	return n.signs(affix(signed("0"), parts, "literal", ""))
+	return affix(signed("0"), parts, "literal", "")
 }
 
-// signs writes the locale's own signs.
-func (n *Number) signs(parts []Part) []Part {
-	for i, p := range parts {
-		if p.Type == "minusSign" {
-			parts[i].Value = "-"
-		}
-	}
-	return parts
-}
-
-// affix puts parts in the place of 0 in a pattern. What else stands there is
-// a sign, blanks, and kind; money stands for the currency sign.
+// affix replaces 0 in a pattern by parts. The rest of a pattern is a sign, blanks,
+// and kind; the currency sign becomes money.
 func affix(pattern string, parts []Part, kind, money string) (out []Part) {
 	before, after, found := strings.Cut(pattern, "0")
 	if !found {
@@ -384,7 +374,7 @@ func affix(pattern string, parts []Part, kind, money string) (out []Part) {
 	return out
 }
 
-// moneyLine is what is known of the currency: digits, symbol, narrow symbol,
+// moneyLine returns what is known of the currency: digits, symbol, narrow symbol,
 // the names of one and of many.
 func (n *Number) moneyLine() []string {
 	if v := lookup("money", n.currency); v != nil {

@@ -11,7 +11,7 @@ import (
 // A Segment is a piece of a text.
 type Segment struct {
 	Text string
-	Word bool // it holds a letter or digit; only of words
+	Word bool // it has a letter or digit; only set for words
 }
 
 // Segments cuts a text into graphemes, words or sentences, by the rules of

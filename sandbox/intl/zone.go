@@ -9,7 +9,7 @@ import (
 	_ "time/tzdata" // a worker sees no files
 )
 
-// A zoneNames is how a group of time zones is called.
+// A zoneNames has the names of a group of time zones.
 type zoneNames struct {
 	long, short [2]string // standard time and daylight saving time
 }

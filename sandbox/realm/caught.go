@@ -9,8 +9,9 @@ import (
 	"codemode-bridge/sandbox/values"
 )
 
-// installCaught makes what catch clauses call: it puts the engine's message about
-// a member of nothing, which says undefined of null too, into Node's words.
+// installCaught makes the function that catch clauses call. It puts the engine's
+// message about a property of undefined, which it writes for null too, into Node's
+// words.
 func (r *realm) installCaught() {
 	r.world.Fix(source.CaughtFunction, r.Function("", func(c goja.FunctionCall) goja.Value {
 		o, ok := c.Argument(0).(*goja.Object)

@@ -13,11 +13,11 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// members are what codemode has beside the tools.
+// members are what codemode has besides the tools.
 var members = []string{"prompts", "raw", "read", "resources", "run"}
 
 // silent are names that the language itself asks any object for. They are
-// no tools: `await codemode` and JSON.stringify(codemode) must be harmless.
+// not tools: `await codemode` and JSON.stringify(codemode) must be harmless.
 // A server's tool of such a name is called by its flat name.
 var silent = map[string]bool{
 	"then": true, "catch": true, "finally": true, "toJSON": true, "constructor": true, "prototype": true,
@@ -29,7 +29,7 @@ var silent = map[string]bool{
 type tools struct {
 	r     *realm
 	names *Names
-	made  map[string]goja.Value // function objects by name, so that they are equal to themselves
+	made  map[string]goja.Value // function objects by name: a name always gives the same one
 }
 
 // dynamic is an object whose properties are made when they are asked for and
@@ -74,8 +74,8 @@ func (d *dynamic) Delete(key string) bool {
 	panic(d.r.VM.NewTypeError("%s can't be changed: deleting %s is refused", d.what, values.QuoteName(key)))
 }
 
-// guardPrototypes keeps the prototypes of dynamic objects, which have no say
-// in it themselves. A script that does not name what sets one does not pay.
+// guardPrototypes refuses to set the prototypes of dynamic objects, which cannot
+// refuse that themselves. Only a script that names what sets one pays for it.
 func (t *tools) guardPrototypes() {
 	wrap := func(name string, length int, f goja.Callable, target func(goja.FunctionCall) goja.Value) goja.Value {
 		o := t.r.Function(name, func(c goja.FunctionCall) goja.Value {
@@ -199,7 +199,7 @@ func (t *tools) unknown(name string) goja.Value {
 	return t.r.VM.ToValue(p)
 }
 
-// callers are what other hosts call tools with.
+// callers are the names by which other hosts call tools.
 var callers = map[string]bool{"call": true, "callTool": true, "call_tool": true, "execute": true, "invoke": true, "tool": true, "use": true}
 
 // notByName says how to call a tool instead of codemode.call("name", args).
@@ -258,8 +258,8 @@ func (t *tools) methods(name string, op wire.Op) *goja.Object {
 	})
 }
 
-// encodeParameters makes one object of arguments that stand in a row. A call with
-// one object has them already.
+// encodeParameters makes one object of positional arguments. A call with one
+// object has it already.
 func (t *tools) encodeParameters(c goja.FunctionCall, label string, names []string) ([]byte, error) {
 	if _, ok := c.Argument(0).(*goja.Object); ok && len(c.Arguments) == 1 {
 		return t.r.EncodeArgs(c, label)
@@ -335,4 +335,4 @@ func (t *tools) handle(c goja.FunctionCall, op wire.Op, label string, second str
 }
 
 // emit is the global emit(handle).
-func (t *tools) emit(c goja.FunctionCall) goja.Value { return t.handle(c, "emit", "emit", "") }
+func (t *tools) emit(c goja.FunctionCall) goja.Value { return t.handle(c, wire.OpEmit, "emit", "") }

@@ -18,8 +18,8 @@
 // that comes from the Host. An Engine is used by one goroutine; only Interrupt may
 // be called from another.
 //
-// realm.go has the runtime and the life of the script, calls.go its calls and
-// codemode.go the object that makes them. saved.go runs saved scripts, each in
+// realm.go has the runtime and the life of the script, calls.go makes its calls and
+// codemode.go has the object that scripts call. saved.go runs saved scripts, each in
 // a realm of its own. timers.go has setTimeout and the like, install.go the global
 // objects that package web does not have. errors.go describes what was thrown,
 // hints.go adds what was most likely meant, and engine.go recovers from panics of

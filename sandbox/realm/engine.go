@@ -13,10 +13,10 @@ import (
 // which any may call at any time. Begin and Answer return when only another
 // answer can move the script on, or when it has ended.
 //
-// An Engine keeps the process when goja panics: because of a limit that was
-// passed while it was made ready, or a defect of it that some script has found.
-// The run ends with an error, and the Engine with it: its state can't be
-// trusted, and the next run has its own.
+// An Engine keeps a panic of goja from ending the process: one because of a limit
+// that was passed while the realm was prepared, or because of a defect that a
+// script has found. The run ends with an error, and so does the Engine, whose state
+// can't be trusted any more; the next run has its own.
 type Engine struct {
 	engine engine
 	broken *wire.Failure
@@ -34,8 +34,8 @@ type engine interface {
 	interrupt(reason *wire.Failure)
 }
 
-// New returns an engine. It makes what is the same for every script, and asks
-// nothing of the host before Load.
+// New returns an engine. It prepares what is the same for every script, and does
+// not ask the host before Load.
 func New(h Host) *Engine { return &Engine{engine: newRealm(h)} }
 
 // Load reads the script, which may name tools by names, and its input (nil for
@@ -87,8 +87,8 @@ func (e *Engine) survive(f func()) {
 	f()
 }
 
-// defect reports a panic. A limit is no defect, nor is a list longer than there
-// can be, which is memory that the script asked for.
+// defect reports a panic. A limit is not a defect, and neither is a slice too long
+// to exist: that is memory that the script asked for.
 func defect(x any) *wire.Failure {
 	if err, ok := x.(error); ok {
 		if limit := limitOf(err); limit != nil {

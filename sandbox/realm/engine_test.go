@@ -39,7 +39,7 @@ func (b *brittle) finish() ([]byte, []string, *wire.Failure) {
 	return []byte("1"), []string{"a note"}, nil
 }
 
-// A panic at any step is how the run fails, and nothing of it is used after.
+// A panic at any step is the run's failure, and the engine is not used after it.
 func TestEngineBreaks(t *testing.T) {
 	var list []int
 	for _, step := range []string{"load", "begin", "answer", "deadlocked", "finish", "none"} {

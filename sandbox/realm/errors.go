@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func syntaxFailure(e *source.Error) *wire.Failure {
 	return fail
 }
 
-// here returns where the script stands, from inside a native function, and
+// here returns where the script is, from inside a native function, and
 // the lines of its stack.
 func (r *realm) here() (analysis.Position, []string) {
 	return r.script.Trace(r.VM.CaptureCallStack(source.MaxFrames+2, nil))
@@ -61,11 +62,7 @@ func (r *realm) class(name string) *goja.Object {
 // call that it answers.
 func (r *realm) thrownError(p *pending, t *wire.Thrown) goja.Value {
 	var e *goja.Object
-	known := false
-	for _, name := range errorClasses {
-		known = known || name == t.Name
-	}
-	if known {
+	if slices.Contains(errorClasses, t.Name) {
 		if c := r.class(t.Name); c != nil {
 			e, _ = r.VM.New(c, r.VM.ToValue(t.Message))
 		}
@@ -297,8 +294,8 @@ func (r *realm) stackOf(o *goja.Object) []string {
 	return lines
 }
 
-// TimeFailure reports that a script ran into the limit of that name; cpu is the
-// one of CPU time.
+// TimeFailure reports that a script exceeded the time limit of that name; cpu is
+// the limit of CPU time.
 func TimeFailure(name string, cpu time.Duration) *wire.Failure {
 	most := cpu
 	if name == wire.LimitWall {

@@ -27,8 +27,8 @@ type remembered struct {
 }
 
 // An explainer puts errors into the words that a model knows from Node. It
-// remembers the newest answers, since many an error is that of a script which
-// takes an answer for something else.
+// remembers the newest answers, since many scripts fail because they take an
+// answer for something else.
 type explainer struct {
 	*values.Codec
 	script    *source.Script
@@ -42,8 +42,8 @@ const (
 	maxTextBytes = 8 << 20
 )
 
-// remember keeps what explain may have to say of an answer: of text that
-// looks like JSON the text, while there is room.
+// remember keeps what explain may have to say of an answer: the text itself if it
+// looks like JSON, while there is room.
 func (x *explainer) remember(label, name string, v goja.Value, text string) {
 	m := remembered{label: label, name: name}
 	if o, ok := v.(*goja.Object); ok {
@@ -125,8 +125,32 @@ func (x *explainer) explain(f *wire.Failure) {
 }
 
 func (x *explainer) explainType(f *wire.Failure, line string) {
-	member, missing := "", ""
-	receiver := receiverAt(line, f.Position, &member)
+	if strings.Contains(f.Message, "Cannot mix BigInt") {
+		f.Hint = "integers beyond 2^53 arrive as BigInt: convert with Number(x), or write literals as 1n"
+		return
+	}
+	receiver, member, missing, ok := x.reword(f, line)
+	if !ok || f.Hint != "" || f.Call > 0 {
+		return
+	}
+	if f.Hint = hintAwait(line, member); f.Hint != "" {
+		return
+	}
+	f.Hint = x.hintText(receiver, line)
+	switch {
+	case missing == "":
+	case f.Hint == "":
+		f.Hint = missing + " is undefined or null"
+	default:
+		f.Hint = missing + " is undefined or null; " + f.Hint
+	}
+}
+
+// reword puts the engine's message of a TypeError into Node's words, and returns
+// the object and the member in question, and what turned out to be undefined or
+// null, as the script writes them. ok is false for a message that it does not know.
+func (x *explainer) reword(f *wire.Failure, line string) (receiver, member, missing string, ok bool) {
+	receiver = receiverAt(line, f.Position, &member)
 	switch {
 	case noMember.MatchString(f.Message):
 		member = noMember.FindStringSubmatch(f.Message)[1]
@@ -150,7 +174,7 @@ func (x *explainer) explainType(f *wire.Failure, line string) {
 			name = receiver
 		}
 		if name == "" || !strings.HasPrefix(strings.TrimLeft(x.script.From(f.Position)[len(lastName(name)):], " ?."), "(") {
-			return
+			return "", "", "", false
 		}
 		f.Message = name + " is not a function"
 	case noProperty.MatchString(f.Message), caughtBefore.MatchString(f.Message):
@@ -161,9 +185,6 @@ func (x *explainer) explainType(f *wire.Failure, line string) {
 		f.Message = "cannot read properties of " + nothing(line, f.Position, m[1]) + " (reading '" + m[1] + "')"
 		member = m[1]
 		missing = missingAt(line, f.Position, member)
-	case strings.Contains(f.Message, "Cannot mix BigInt"):
-		f.Hint = "integers beyond 2^53 arrive as BigInt: convert with Number(x), or write literals as 1n"
-		return
 	case strings.Contains(f.Message, "is not iterable"):
 		if m := iterated.FindStringSubmatch(line); m != nil {
 			if receiver = m[1] + m[2] + m[3]; strings.HasPrefix(receiver, "codemode.") {
@@ -174,26 +195,14 @@ func (x *explainer) explainType(f *wire.Failure, line string) {
 	case strings.Contains(f.Message, "Value is not object coercible"):
 		f.Message = "cannot destructure undefined or null"
 	default:
-		return
+		return "", "", "", false
 	}
-	if f.Hint != "" || f.Call > 0 {
-		return
-	}
-	if f.Hint = hintAwait(line, member); f.Hint != "" {
-		return
-	}
-	f.Hint = x.hintText(receiver, line)
-	switch {
-	case missing == "":
-	case f.Hint == "":
-		f.Hint = missing + " is undefined or null"
-	default:
-		f.Hint = missing + " is undefined or null; " + f.Hint
-	}
+	return receiver, member, missing, true
 }
 
-// missingAt is what has no members, as it is written before the member that is
-// read at, or after, a position; empty where everybody sees it.
+// missingAt returns the expression that turned out to be undefined or null: what
+// comes before the member that is read at, or after, a position. It is empty if
+// the line itself says undefined or null there.
 func missingAt(line string, at analysis.Position, member string) string {
 	text := owner(line, at, member)
 	if text == "null" || text == "undefined" {
@@ -202,8 +211,8 @@ func missingAt(line string, at analysis.Position, member string) string {
 	return values.Cut(text, 80)
 }
 
-// nothing is which of the two it is that has no members, where that can be read
-// from the line: the engine does not tell them apart.
+// nothing returns "undefined" or "null" if the line says which of the two has no
+// members; the engine does not tell them apart.
 func nothing(line string, at analysis.Position, member string) string {
 	if text := owner(line, at, member); text == "null" || text == "undefined" {
 		return text
@@ -211,7 +220,7 @@ func nothing(line string, at analysis.Position, member string) string {
 	return "undefined or null"
 }
 
-// owner is what stands before a member that is read at, or after, a position.
+// owner returns what comes before a member that is read at, or after, a position.
 func owner(line string, at analysis.Position, member string) string {
 	runes := []rune(line)
 	if at.Column < 1 || at.Column > len(runes) {
@@ -225,9 +234,8 @@ func owner(line string, at analysis.Position, member string) string {
 	return chain.FindString(strings.TrimRight(line[:from+end], "?!"))
 }
 
-// hintAwait says that a call's promise was taken for its answer, if the
-// member that is missing is looked for in what a call on this line gives, or
-// in a member of that.
+// hintAwait says that a call's promise was taken for its answer, if the missing
+// member is read from a call on this line, or from a member of one.
 func hintAwait(line, member string) string {
 	for _, m := range onPromise.FindAllStringSubmatch(line, -1) {
 		if first := m[2]; !ofPromise[first] && (member == first || member == m[3]) {
@@ -242,7 +250,7 @@ var (
 	ofPromise = map[string]bool{"then": true, "catch": true, "finally": true}
 )
 
-// receiverAt reads from the source what stands before the member at a
+// receiverAt reads from the source what comes before the member at a
 // position: issues in issues.filter(.
 func receiverAt(line string, at analysis.Position, member *string) string {
 	runes := []rune(line)
@@ -362,5 +370,5 @@ func (x *explainer) hintName(name string) string {
 
 var standard = []string{"json", "Array", "Boolean", "Date", "Error", "JSON", "Map", "Math", "Number", "Object", "Promise", "RegExp", "Set", "String", "codemode", "console", "emit", "input", "parseFloat", "parseInt", "setTimeout", "structuredClone", "undefined"}
 
-// lastName is what stands behind the last point.
+// lastName returns what follows the last dot.
 func lastName(chain string) string { return chain[strings.LastIndexByte(chain, '.')+1:] }

@@ -12,7 +12,7 @@ import (
 	"codemode-bridge/sandbox/web"
 )
 
-// installGlobals makes what every script has, and the features that this one
+// installGlobals makes the globals that every script has, and those that this one
 // mentions.
 func (r *realm) installGlobals() {
 	r.world.Fix("codemode", r.tools.object())

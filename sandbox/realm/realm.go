@@ -57,14 +57,14 @@ type realm struct {
 	saved   savedRuns
 }
 
-// A rejection is a promise that was rejected, and the call that it is of, if any.
+// A rejection is a promise that was rejected, and its call if it is a call's.
 type rejection struct {
 	promise *goja.Promise
 	call    *pending
 }
 
-// thrown are the calls that errors are of. They keep no error from being collected
-// that the script no longer has.
+// thrown knows the call that an error comes from. Its keys are weak, so it keeps no
+// error alive that the script has dropped.
 type thrown map[weak.Pointer[goja.Object]]*pending
 
 func (t thrown) add(e *goja.Object, p *pending)   { t[weak.Make(e)] = p }
@@ -87,11 +87,11 @@ type pending struct {
 	answered, failed bool
 }
 
-// newRealm makes the part of a realm that is the same for every script. Nothing
-// of the host is asked before load.
+// newRealm makes the part of a realm that is the same for every script. It does
+// not ask the host anything.
 func newRealm(h Host) *realm {
 	vm := goja.New()
-	// No source map of a script's own making: goja would read the file.
+	// A script must not name a source map: goja would read that file.
 	vm.SetParserOptions(parser.WithDisableSourceMaps)
 	vm.SetMaxCallStackSize(maxCalls)
 	r := &realm{
@@ -132,10 +132,10 @@ func (r *realm) load(n *Names, text string, input []byte) (analysis.Report, *wir
 // regexpsBound guards regexp2.DefaultMatchTimeout, which is the process's.
 var regexpsBound sync.Mutex
 
-// boundRegexps bounds the regular expressions that are compiled from now on, by
-// time on the wall. It is regexp2's only bound: it never returns to the engine in
-// between. A match that is given up counts as none, so no run may go on after
-// that. Workers that share a process have the same limit.
+// boundRegexps bounds the wall time of each match of a regular expression that is
+// compiled from now on. regexp2 has no other bound: the engine cannot interrupt it.
+// A match that ran out of time counts as no match, so its run must not go on.
+// Workers that share a process have the same limit.
 func boundRegexps(limit time.Duration) {
 	regexpsBound.Lock()
 	defer regexpsBound.Unlock()
@@ -252,10 +252,9 @@ func (r *realm) stop(err error) {
 	}
 }
 
-// look sees how far the script is: it has ended when its promise is resolved
-// or rejected, so is every promise that stands directly in its result, and every emit call
-// made until then is answered. What a script emits belongs to its result,
-// whether it waited or not.
+// look checks whether the script has ended: its promise is settled, and so is every
+// promise directly in its result, and every emit call made until then is answered.
+// What a script emits belongs to its result, whether it awaited that or not.
 func (r *realm) look() {
 	if r.done || r.main == nil {
 		return
@@ -304,7 +303,7 @@ func (r *realm) resolve() bool {
 	return false
 }
 
-// forget takes a rejection off the list of those nobody handled.
+// forget removes a promise from the rejections that nobody handled.
 func (r *realm) forget(p *goja.Promise) { r.trackRejection(p, goja.PromiseRejectionHandle) }
 
 // promisesIn returns the promises directly in an array or object: a script
@@ -345,7 +344,7 @@ func (r *realm) deadlocked() {
 	r.done = true
 	r.failed = failText("Error", "the script waits for a promise that nothing will settle",
 		"no call is open and no timer runs: look for a new Promise() whose resolve is never called, or an awaited value that never comes")
-	if at := r.script.LastAwait(); at.Line > 0 {
+	if at := r.script.OnlyAwait(); at.Line > 0 {
 		r.failed.Position, r.failed.Frame = at, r.script.Frame(at)
 	}
 }

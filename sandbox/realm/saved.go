@@ -29,8 +29,8 @@ const maxSaved = 8
 //	result, as JSON           ◀───────────── finish
 //
 // A realm of its own means a runtime of its own: what either script does to its
-// globals does not reach the other, and errors are told in the lines of the
-// script they arose in. Limits, clock and console are the run's.
+// globals does not reach the other, and errors have the line numbers of
+// the script they arose in. Limits, clock and console are the run's.
 type savedRuns struct {
 	outer   *realm
 	depth   int                 // saved scripts around this one; 0 for the run's own script
@@ -56,8 +56,8 @@ type innerHost struct {
 	by           *pending
 }
 
-// Call numbers a call and notes where its answer goes. The parent knows the
-// lines of the run's own script only: there the call stands where that runs the
+// Call numbers a call and notes where its answer goes. The parent knows only the
+// lines of the run's own script, so the call's position is where that runs the
 // saved script.
 func (h *innerHost) Call(op wire.Op, name string, args []byte, _ analysis.Position) (int, error) {
 	number, err := h.Host.Call(op, name, args, h.by.at)
@@ -67,7 +67,7 @@ func (h *innerHost) Call(op wire.Op, name string, args []byte, _ analysis.Positi
 	return number, err
 }
 
-// Seed differs for each saved script, and is the same when the run is run again.
+// Seed differs for each saved script, and is the same when the run is replayed.
 func (h *innerHost) Seed() [32]byte {
 	outer := h.Host.Seed()
 	return sha256.Sum256(binary.BigEndian.AppendUint64(outer[:], uint64(h.by.number)))
@@ -75,7 +75,7 @@ func (h *innerHost) Seed() [32]byte {
 
 func (h *innerHost) Now() time.Time { return h.Host.Now() }
 
-// mayRun reports whether the script may run a saved script, by depth.
+// mayRun returns an error if saved scripts already run one another too deep.
 func (s *savedRuns) mayRun() error {
 	if s.depth >= maxSaved {
 		return &LimitReached{Limit: "saved scripts", Value: fmt.Sprintf("%d saved scripts within one another", maxSaved)}
@@ -158,25 +158,24 @@ func (s *savedRuns) interrupt(reason *wire.Failure) {
 	}
 }
 
-// answer hands an answer to the saved script that made the call, and
-// reports whether one did. One that has returned goes no further.
-func (s *savedRuns) answer(number int, reply wire.Reply, body []byte) bool {
+// answer hands an answer to the saved script that made the call, if one did and
+// has not returned.
+func (s *savedRuns) answer(number int, reply wire.Reply, body []byte) {
 	r := s.outer
 	c := s.inner[number]
 	if c == nil {
-		return false
+		return
 	}
 	delete(s.inner, number)
 	if c.ended() {
-		return true
+		return
 	}
 	c.answer(number, reply, body)
 	if err := s.follow(c); err != nil {
 		r.stop(err)
-		return true
+		return
 	}
 	r.look()
-	return true
 }
 
 // follow answers the call that runs a saved script once that has ended.

@@ -35,7 +35,8 @@ type timers struct {
 // timerWords are what a script sets and clears timers with.
 var timerWords = []string{"setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "AbortSignal"}
 
-// install makes the functions of timerWords, but for the last.
+// install makes the functions of timerWords. AbortSignal, which needs them, is
+// package web's.
 func (ts *timers) install() {
 	world := ts.r.world
 	for _, t := range []struct {
@@ -49,7 +50,7 @@ func (ts *timers) install() {
 	}
 }
 
-// set returns setTimeout or its like. A callback gets the arguments that
+// set returns setTimeout or the like. A callback gets the arguments that
 // follow the delay; setImmediate has no delay.
 func (ts *timers) set(name string, interval, delayed bool) goja.Value {
 	r := ts.r
@@ -99,7 +100,7 @@ func (ts *timers) arm(p *pending) error {
 	return nil
 }
 
-// clear returns clearTimeout or its like.
+// clear returns clearTimeout or the like.
 func (ts *timers) clear(name string) goja.Value {
 	r := ts.r
 	return r.Function(name, func(c goja.FunctionCall) goja.Value {
@@ -120,7 +121,7 @@ func (ts *timers) clear(name string) goja.Value {
 }
 
 // fire runs a timer's callback, and sends an interval's next call. What the
-// callback throws ends the script: there is nobody to catch it.
+// callback throws ends the script: nothing can catch it.
 func (ts *timers) fire(p *pending) error {
 	r, t := ts.r, p.timer
 	if !t.interval {

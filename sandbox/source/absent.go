@@ -46,9 +46,9 @@ var Absent = map[string]string{
 	"tools":          "tools are called as await codemode.server__tool({...})",
 }
 
-// Beyond is what the language has and the engine can't do, or what this
-// place has not on purpose: what the error says, and what to write instead.
-// docs/reference/script.md lists the same words; a test holds them together.
+// Beyond is what the language has and scripts here do not, because the engine
+// can't do it or on purpose: what the error says, and what to write instead.
+// docs/reference/script.md lists the same words; a test compares them.
 var Beyond = map[string]struct{ Message, Hint string }{
 	"import()":          {"import() does not exist here", Absent["import"]},
 	"namespace":         {"namespace can't be used inside of a function, which a script is", "write an object: const Units = { KB: 1024 }"},

@@ -2,7 +2,6 @@ package source
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"codemode-bridge/analysis"
 )
@@ -17,11 +16,11 @@ type bracket struct {
 
 var closers = map[byte]byte{')': '(', ']': '[', '}': '{'}
 
-// unmatched reads a text that no parser takes and returns the innermost
+// unmatched reads a text that no parser accepts and returns the innermost
 // bracket that is never closed, and where one is closed that was never
 // opened (-1 if nowhere). Parsers can't tell: to them the script goes on with
 // the end of its wrapper. A slash is taken for the beginning of a regular
-// expression where no value can stand before it.
+// expression where no value can come before it.
 func unmatched(text string) (open *bracket, extra int) {
 	var stack []bracket
 	value := false // what was read last may be the end of a value
@@ -98,7 +97,7 @@ func last(stack []bracket) *bracket {
 }
 
 // template reads on in the template literal on top of the stack: to its end,
-// which takes it off, or into the next ${, which stands on top then.
+// which pops it, or past the next ${, which it pushes.
 func template(text string, i int, stack []bracket) (int, []bracket) {
 	for ; i < len(text); i++ {
 		switch {
@@ -120,8 +119,8 @@ func lineLength(text string) int {
 	return len(text)
 }
 
-// quotedLength returns the length of a string literal. One that its line does
-// not close ends there.
+// quotedLength returns the length of a string literal. One that is not closed
+// ends with its line.
 func quotedLength(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -158,21 +157,15 @@ func patternLength(text string) int {
 	return len(text)
 }
 
-// endFailure says what is wrong with a script whose error lies in the end of
-// its wrapper: it closed the wrapper, or left something open.
+// endFailure says what is wrong with a script whose error is reported at the end
+// of its wrapper: it closed the wrapper, or left something open.
 func (s *Script) endFailure() (message string, at analysis.Position) {
 	open, extra := unmatched(s.Text)
 	switch {
 	case extra >= 0:
-		return "unexpected " + s.Text[extra:extra+1] + ": no bracket is open that it could close", s.offset(extra)
+		return "unexpected " + s.Text[extra:extra+1] + ": no bracket is open that it could close", s.placeOf(extra)
 	case open != nil:
-		return "unexpected end of the script: the " + string(rune(open.char)) + " here is not closed", s.offset(open.at)
+		return "unexpected end of the script: the " + string(rune(open.char)) + " here is not closed", s.placeOf(open.at)
 	}
 	return "unexpected end of the script", s.end()
-}
-
-// offset returns the position of a byte of the text.
-func (s *Script) offset(i int) analysis.Position {
-	before := (&Script{Text: s.Text[:i]}).split()
-	return analysis.Position{Line: len(before), Column: 1 + utf8.RuneCountInString(before[len(before)-1])}
 }

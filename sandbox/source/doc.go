@@ -15,7 +15,7 @@
 // can't be read is an Error, with advice on how to write it better.
 //
 // intake.go reads, frontend.go runs esbuild, brackets.go finds unclosed brackets.
-// mend.go and regexps.go (with properties.go) correct in the syntax tree what goja
+// repair.go and regexps.go (with properties.go) correct in the syntax tree what goja
 // gets wrong. places.go and stack.go map positions back. absent.go lists what other
 // runtimes have and this one lacks, with what to write instead.
 //

@@ -76,10 +76,9 @@ func transform(text string, lowered map[string]bool) (code string, sourceMap []b
 }
 
 // mapBack gives goja the front end's source map, so that every stack trace
-// shows the model's own lines. goja asks with columns that count from 1 and
-// takes the answer for such a column too, the map counts from 0 on both
-// sides: so every column of the map is moved by one. Columns of line 1 lose
-// the wrapper's, if the script reads them.
+// shows the model's own lines. goja counts columns from 1, on both sides of the
+// map, and the map counts them from 0: so every column is moved by one. Columns of
+// line 1 do not count the wrapper, if the script reads stacks.
 func (s *Script) mapBack(f *file.File, sourceMap []byte) error {
 	var m map[string]any
 	if err := json.Unmarshal(sourceMap, &m); err != nil {
@@ -127,14 +126,14 @@ func (s *Script) rebase(f *file.File) {
 	}
 }
 
-// readsStacks reports whether the script may read an error's stack. Only it
-// needs columns without the wrapper: what the worker reads it corrects itself.
+// readsStacks reports whether the script may read an error's stack. Only then are
+// columns without the wrapper needed: the worker corrects what it reads itself.
 func (s *Script) readsStacks() bool { return strings.Contains(s.Text, "stack") }
 
 const base64VLQ = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // moveColumns adds one to every generated and every original column of
-// mappings, and takes head from the original columns of line 1. Fields are
+// mappings, and subtracts head from the original columns of line 1. Fields are
 // differences: the generated column starts anew on each line, the others
 // never.
 func moveColumns(mappings string, head int) (string, error) {
@@ -221,7 +220,7 @@ func encodeVLQ(out *strings.Builder, v int) {
 }
 
 // syntaxFailure says in the front end's words what is wrong (they are better
-// than goja's), or in our own when the text is no JavaScript at all.
+// than goja's), or in our own when the text is not JavaScript at all.
 func (s *Script) syntaxFailure(first error, front *frontError) *Error {
 	if other := OtherLanguage(s.Text); other != "" {
 		return newError(other, "write JavaScript or TypeScript; tools are called as await codemode.server__tool({...})")
@@ -263,8 +262,8 @@ func (s *Script) syntaxFailure(first error, front *frontError) *Error {
 	return fail
 }
 
-// unsupported is for what the front end takes and goja does not. first is
-// what goja said of the text as it was written.
+// unsupported is for what the front end accepts and goja does not. first is
+// goja's error for the text as it was written.
 func (s *Script) unsupported(first, err error) *Error {
 	fail := newError("the engine can't run this: "+values.LowerFirst(err.Error()), "write it in plainer JavaScript")
 	if list, ok := err.(parser.ErrorList); ok && len(list) > 0 {
@@ -331,7 +330,7 @@ var languages = []struct {
 	{"Ruby", regexp.MustCompile(`(?m)^#!.*ruby|^\s*(puts |require ['"]|end\s*$)`)},
 }
 
-// OtherLanguage names the language of a text that is no JavaScript, or "".
+// OtherLanguage says what a text looks like that is not JavaScript, or returns "".
 // It is asked only about text that could not be parsed.
 func OtherLanguage(text string) string {
 	for _, l := range languages {

@@ -1,7 +1,7 @@
 package source
 
 import (
-	"fmt"
+	"errors"
 	"regexp"
 	"strings"
 	"unicode"
@@ -26,7 +26,7 @@ const (
 	wrapExprTail = "\n))"
 )
 
-// An Error says why a text is no script that can be run, and what to write
+// An Error says why a text cannot be run as a script, and what to write
 // instead. To scripts it is a SyntaxError.
 type Error struct {
 	Message  string
@@ -39,19 +39,19 @@ func newError(message, hint string) *Error { return &Error{Message: message, Hin
 
 // A Script is a script after Read: its tree, ready to be compiled to a
 // program whose value is an async function without parameters, and what is
-// needed to speak of it in the model's own lines and columns.
+// needed to report places in the model's own lines and columns.
 type Script struct {
 	Text    string // as the model wrote it, fences blanked out
 	lines   []string
 	Program *ast.Program
 	typed   bool // went through the TypeScript front end: columns are UTF-16 units
-	rebased bool // columns that goja tells do not count the wrapper
+	rebased bool // goja's columns do not count the wrapper
 
 	exported string // the name of what the script exports as its default; "return" if that has none
-	Uncalled string // a function that is declared and stands nowhere else, in a script that may have meant it to run
+	Uncalled string // a function that is declared and never named again, in a script that may have meant to call it
 
-	lowersRegexps bool              // the front end made calls of RegExp of literals
-	patterns      map[string]string // of regular expressions: what the model wrote, by what translate made of it
+	lowersRegexps bool              // the front end turned literals into calls of RegExp
+	patterns      map[string]string // regular expressions as the model wrote them, by what Translate made of them
 }
 
 // Read turns what the model wrote into a script.
@@ -73,28 +73,46 @@ func Read(source string) (*Script, *Error) {
 	if fail := refuseModules(s); fail != nil {
 		return nil, fail
 	}
-	var first error
+	ok, first := s.readDirectly(text)
+	if ok {
+		return s, nil
+	}
+	if fail := s.readTransformed(text, first); fail != nil {
+		return nil, fail
+	}
+	return s, nil
+}
+
+// readDirectly reads the text with goja's parser alone, and reports whether that
+// gave a script. If not, err is the parser's; nil if it was not asked.
+func (s *Script) readDirectly(text string) (ok bool, err error) {
 	if e, ok := expressionText(text); ok {
 		if p, err := parse(wrapExprHead + e + wrapExprTail); err == nil && s.adoptExpression(p) {
 			s.rebase(p.File)
-			return s, nil
+			return true, nil
 		}
 	}
-	if !genericCall.MatchString(text) && !newerSyntax.MatchString(text) {
-		p, err := parse(wrapHead + text + wrapTail)
-		if err == nil {
-			if s.adopt(p) {
-				s.rebase(p.File)
-				return s, nil
-			}
-			err = errUnbalanced
-		}
-		first = err
+	if genericCall.MatchString(text) || newerSyntax.MatchString(text) {
+		return false, nil
 	}
+	p, err := parse(wrapHead + text + wrapTail)
+	switch {
+	case err != nil:
+		return false, err
+	case !s.adopt(p):
+		return false, errUnbalanced
+	}
+	s.rebase(p.File)
+	return true, nil
+}
+
+// readTransformed reads the text through the front end. first is what goja's
+// parser said of it before.
+func (s *Script) readTransformed(text string, first error) *Error {
 	plain := s.unexport(text)
 	code, sourceMap, front := transform(wrapHead+plain+wrapTail, lowered)
 	if front != nil {
-		// An anonymous function is no statement, but a fine expression.
+		// An anonymous function is not a statement, but it is an expression.
 		if e, ok := functionText(plain); ok {
 			if c, m, err := transform(wrapExprHead+e+wrapExprTail, lowered); err == nil {
 				code, sourceMap, front = c, m, nil
@@ -102,7 +120,7 @@ func Read(source string) (*Script, *Error) {
 		}
 	}
 	if front != nil {
-		return nil, s.syntaxFailure(first, front)
+		return s.syntaxFailure(first, front)
 	}
 	p, err := parse(code)
 	if err != nil && oddField.MatchString(text) {
@@ -114,22 +132,22 @@ func Read(source string) (*Script, *Error) {
 	}
 	if err != nil {
 		if _, extra := unmatched(text); extra >= 0 {
-			return nil, s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
+			return s.syntaxFailure(errUnbalanced, nil) // what follows is outside of the wrapper
 		}
-		return nil, s.unsupported(first, err)
+		return s.unsupported(first, err)
 	}
 	if err := s.mapBack(p.File, sourceMap); err != nil {
-		return nil, newError(err.Error(), "")
+		return newError(err.Error(), "")
 	}
 	s.typed = true
 	s.lowersRegexps = strings.Contains(code, "new RegExp(")
 	if !s.adopt(p) {
-		return nil, s.syntaxFailure(errUnbalanced, nil)
+		return s.syntaxFailure(errUnbalanced, nil)
 	}
-	return s, nil
+	return nil
 }
 
-var errUnbalanced = fmt.Errorf("unexpected } or ): more brackets are closed than were opened")
+var errUnbalanced = errors.New("unexpected } or ): more brackets are closed than were opened")
 
 // genericCall matches f<T>(x): a call with type arguments, which JavaScript
 // reads as two comparisons.
@@ -139,9 +157,9 @@ var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
 // generators, and regular expressions with the flags d and v.
 var newerSyntax = regexp.MustCompile(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
 
-// Mentions reports whether a name stands in the script, or in what became of
-// it. A mended regular expression is not as it was written, which only a
-// script that shows one can see.
+// Mentions reports whether a name occurs in the script, or in what became of
+// it. A repaired regular expression is not as it was written, but only a script
+// that shows one can see that.
 func (s *Script) Mentions(name string) bool {
 	if name == "RegExp" && (s.lowersRegexps || len(s.patterns) > 0 && showsRegexps.MatchString(s.Text)) {
 		return true
@@ -157,8 +175,8 @@ func parse(text string) (*ast.Program, error) {
 	return parser.ParseFile(nil, values.ScriptName, text, 0, parser.WithDisableSourceMaps)
 }
 
-// clean takes away what models put around a script. Lines stay where they
-// are: a fence becomes an empty line.
+// clean removes what models put around a script. Lines stay where they are: a
+// fence becomes an empty line.
 func clean(source string) string {
 	text := strings.TrimPrefix(source, "\ufeff")
 	if strings.HasPrefix(text, "#!") {
@@ -229,7 +247,7 @@ func blank(text string) bool {
 
 // expressionText returns the text of a script that may be an object literal,
 // which as a statement would be a block with labels, or an anonymous
-// function, which is no statement at all.
+// function, which is not a statement at all.
 func expressionText(text string) (string, bool) {
 	t := strings.TrimLeftFunc(text, unicode.IsSpace)
 	if strings.HasPrefix(t, "{") {
@@ -256,8 +274,8 @@ var (
 )
 
 // unexport blanks `export` at the start of lines: a script has nobody to
-// export to, but models write it. What is exported as the default is what the
-// script is: it is returned, or if it is a function called, see adopt.
+// export to, but models write it. The default export is the script's result: it is
+// returned or, if it is a function, called; see adopt.
 func (s *Script) unexport(text string) string {
 	spaces := func(m string) string { return strings.Repeat(" ", len(m)) }
 	blank := func(m string) string { return strings.Replace(m, "export", spaces("export"), 1) }
@@ -302,9 +320,9 @@ func (s *Script) adoptExpression(p *ast.Program) bool {
 }
 
 // adopt takes a program whose last statement is the wrapper, and gives the
-// script its result: what it returns; or the value of the one function it is
-// or ends with; or, when it never returns, the value of its last statement if
-// that is an expression.
+// script its result: what it returns; or the value of the one function that it
+// consists of or ends with; or, when it never returns, the value of its last
+// statement if that is an expression.
 func (s *Script) adopt(p *ast.Program) bool {
 	arrow := wrapper(p)
 	if arrow == nil {
@@ -345,8 +363,8 @@ func (s *Script) adopt(p *ast.Program) bool {
 	return true
 }
 
-// callsDefault has the script call what it exports as its default, if that is a
-// function, and reports whether it is one.
+// callsDefault makes the script call its default export, if that is a function,
+// and reports whether it is one.
 func (s *Script) callsDefault(body *ast.BlockStatement) bool {
 	named := func(name string) *ast.Identifier {
 		for _, st := range body.List {
@@ -399,8 +417,8 @@ func functionIn(st ast.Statement) *ast.Identifier {
 	return id
 }
 
-// entry returns the function to call of a script that only declares
-// functions: the only one, or the one called main.
+// entry returns the function to call in a script that only declares functions:
+// the only one, or the one called main.
 func entry(list []ast.Statement) *ast.Identifier {
 	var only *ast.Identifier
 	for _, st := range list {
@@ -416,7 +434,7 @@ func entry(list []ast.Statement) *ast.Identifier {
 }
 
 // uncalled returns the function that a script most likely forgot to call: main,
-// or the only one, if its name stands nowhere else.
+// or the only one, if its name occurs nowhere else.
 func uncalled(list []ast.Statement, text string) string {
 	var names []string
 	for _, st := range list {
@@ -477,7 +495,7 @@ func callWith(f ast.Expression) ast.Expression {
 	}
 }
 
-// returns reports whether a return stands in the list outside any function.
+// returns reports whether the list has a return statement outside any function.
 func returns(list []ast.Statement) bool {
 	for _, st := range list {
 		if returnsIn(st) {

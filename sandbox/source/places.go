@@ -82,11 +82,11 @@ func (s *Script) callee(p analysis.Position) analysis.Position {
 	return p
 }
 
-// callPath matches what stands before a tool's name in a call.
+// callPath matches what comes before a tool's name in a call.
 var callPath = regexp.MustCompile(`codemode(\s*\??\.\s*[\w$]+|\[\s*("[^"]*"|'[^']*')\s*\])*\s*\??\.?\s*$`)
 
-// CallStart moves the position of a call to the word codemode, if it stands
-// on the same line: that is where the preview puts it.
+// CallStart moves the position of a call to the word codemode, if that is on the
+// same line: there the preview puts it.
 func (s *Script) CallStart(p analysis.Position) analysis.Position {
 	if p.Line < 1 || p.Line > len(s.split()) {
 		return p
@@ -102,7 +102,7 @@ func (s *Script) CallStart(p analysis.Position) analysis.Position {
 	return p
 }
 
-// NameRune reports whether a character may stand in a name; it is generous
+// NameRune reports whether a character may be part of a name; it is generous
 // beyond ASCII.
 func NameRune(r rune) bool {
 	switch {
@@ -126,7 +126,7 @@ func (s *Script) From(p analysis.Position) string {
 	return string(line[p.Column-1:])
 }
 
-// end is the place of the last character that is not white space.
+// end returns the place of the last character that is not white space.
 func (s *Script) end() analysis.Position {
 	lines := s.split()
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -139,9 +139,8 @@ func (s *Script) end() analysis.Position {
 
 // placeOf returns the place of an offset, in bytes, of the text.
 func (s *Script) placeOf(offset int) analysis.Position {
-	before := s.Text[:offset]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return analysis.Position{Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(line)}
+	before := (&Script{Text: s.Text[:offset]}).split()
+	return analysis.Position{Line: len(before), Column: 1 + utf8.RuneCountInString(before[len(before)-1])}
 }
 
 // Frame shows the lines around a position, two before and two after, with a
@@ -182,7 +181,7 @@ func (s *Script) Frame(p analysis.Position) string {
 }
 
 // misleading reports whether a character could move the caret or a terminal's
-// cursor, or turn the direction of text.
+// cursor, or change the direction of text.
 func misleading(c rune) bool {
 	switch {
 	case c < ' ', 0x7f <= c && c < 0xa0, c == 0xfeff:
@@ -193,9 +192,9 @@ func misleading(c rune) bool {
 	return false
 }
 
-// window cuts a line to maxFrameWidth characters from start on, and makes
-// what is misleading a plain blank. shift is by
-// how much the mark of a cut moved the text to the right.
+// window cuts a line to maxFrameWidth characters from start on, and replaces
+// misleading ones by blanks. shift is how far the mark of a cut moved the text to
+// the right.
 func window(line string, start int) (text string, shift int) {
 	r := []rune(line)
 	for i, c := range r {
@@ -221,9 +220,9 @@ func window(line string, start int) (text string, shift int) {
 
 var awaits = regexp.MustCompile(`\bawait\b`)
 
-// LastAwait guesses where a script waits that nothing can move: the only
-// await, or the only one on something that is no call of codemode.
-func (s *Script) LastAwait() (at analysis.Position) {
+// OnlyAwait guesses where a script waits for what will never come: at its only
+// await of something that is not a call of codemode.
+func (s *Script) OnlyAwait() (at analysis.Position) {
 	count := 0
 	for i, line := range s.split() {
 		for _, m := range awaits.FindAllStringIndex(line, -1) {
@@ -241,7 +240,7 @@ func (s *Script) LastAwait() (at analysis.Position) {
 	return at
 }
 
-// Word reports whether a name stands in the script as a word of its own.
+// Word reports whether a name occurs in the script as a word of its own.
 func (s *Script) Word(name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(s.Text)
 }

@@ -20,7 +20,7 @@ var properties = map[string]string{
 	"EPres": "Emoji_Presentation", "EMod": "Emoji_Modifier", "EBase": "Emoji_Modifier_Base", "EComp": "Emoji_Component", "ExtPict": "Extended_Pictographic",
 }
 
-// derived are the binary properties that Unicode makes of others.
+// derived are the binary properties that Unicode derives from others.
 var derived = map[string][]string{
 	"Alphabetic":  {"Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Other_Alphabetic", "Other_Lowercase", "Other_Uppercase"},
 	"Uppercase":   {"Lu", "Other_Uppercase"},

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -11,16 +12,16 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// goja reads some regular expressions silently wrong, and others not at all:
-// /\p{L}/u matches the letters "p{L}", unless something sends the pattern to
-// the engine that knows \p, as an empty look-ahead does; that engine knows
-// few of the names; and the flags d and v are unknown. So literals are
-// mended in the tree, patterns made at run time by prelude/regexp.js, both
-// with translate. The front end turns literals with d or v into the latter.
+// goja silently misreads some regular expressions and refuses others. /\p{L}/u
+// matches the letters "p{L}", unless something makes goja use regexp2, which knows
+// \p: an empty look-ahead does. regexp2 knows only some names of properties, and
+// neither knows the flags d and v. So literals are repaired in the tree, and
+// patterns made at run time in prelude/regexp.js, both by Translate. The front end
+// turns literals with d or v into patterns made at run time.
 
 var unicodeClass = regexp.MustCompile(`\\[pP]\{`)
 
-// RepairRegexps mends literals in the tree.
+// RepairRegexps repairs literals in the tree.
 func (s *Script) RepairRegexps() {
 	if !unicodeClass.MatchString(s.Text) {
 		return
@@ -37,9 +38,9 @@ func (s *Script) RepairRegexps() {
 	})
 }
 
-// Translate makes of a pattern one that goja reads as the language says, for
-// the same flags without d, and with u instead of v. What it changed is
-// remembered for the source property.
+// Translate rewrites a pattern so that goja reads it as the language says, with
+// the same flags but without d, and with u instead of v. It remembers what it
+// changed, for the property source.
 func (s *Script) Translate(pattern, flags string) (string, error) {
 	sets := strings.Contains(flags, "v")
 	if !sets && !strings.Contains(flags, "u") {
@@ -110,7 +111,7 @@ func (t *patternReader) escape(inClass bool) (string, error) {
 	if unicodeClass.MatchString(rest[:min(3, len(rest))]) {
 		end := strings.IndexByte(rest, '}')
 		if end < 0 {
-			return "", fmt.Errorf("invalid property name")
+			return "", errors.New("invalid property name")
 		}
 		t.i += end + 1
 		t.classes = true
@@ -155,7 +156,7 @@ func (t *patternReader) class() (string, error) {
 // maxNesting bounds how deep the classes of flag v may nest.
 const maxNesting = 100
 
-var errSetOperation = fmt.Errorf("invalid set operation in character class")
+var errSetOperation = errors.New("invalid set operation in character class")
 
 // set reads a class of flag v and writes it without what only v has:
 // A--B is (?!B)A, A&&B is (?=B)A, and [A[B]] is (?:A|B).
@@ -168,7 +169,7 @@ func (t *patternReader) set(depth int) (string, error) {
 	if negated {
 		t.i++
 	}
-	var plain strings.Builder // operands that stand in one class
+	var plain strings.Builder // operands that go into one class
 	var others []string       // the rest: longer strings, and classes in classes
 	var operator string       // -- or &&, once there was one
 	var operands []string     // with an operator
@@ -176,13 +177,13 @@ func (t *patternReader) set(depth int) (string, error) {
 		rest := t.text[t.i:]
 		switch {
 		case rest == "":
-			return "", fmt.Errorf("unterminated character class")
+			return "", errors.New("unterminated character class")
 		case rest[0] == ']':
 			t.i++
 			return finishSet(plain.String(), others, operands, operator, negated)
 		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "&&"):
 			switch {
-			case operator == "" && plain.Len()+len(others) == 0: // nothing stands before it
+			case operator == "" && plain.Len()+len(others) == 0: // nothing is before it
 				return "", errSetOperation
 			case operator != "" && operator != rest[:2]: // the two cannot be mixed
 				return "", errSetOperation
@@ -217,8 +218,8 @@ func (t *patternReader) set(depth int) (string, error) {
 	}
 }
 
-// operand reads one operand of a class of flag v: what may stand in a class
-// of flag u as it is (literal), or else a pattern.
+// operand reads one operand of a class of flag v: what a class of flag u may hold
+// as it is (literal), or else a pattern.
 func (t *patternReader) operand(depth int) (text string, literal bool, err error) {
 	rest := t.text[t.i:]
 	switch {
@@ -230,7 +231,7 @@ func (t *patternReader) operand(depth int) (text string, literal bool, err error
 	case strings.HasPrefix(rest, `\q{`):
 		end := strings.IndexByte(rest, '}')
 		if end < 0 {
-			return "", false, fmt.Errorf("invalid escape")
+			return "", false, errors.New("invalid escape")
 		}
 		t.i += end + 1
 		list := strings.Split(rest[3:end], "|")
@@ -287,7 +288,7 @@ func finishSet(plain string, others, operands []string, operator string, negated
 	return out, nil
 }
 
-// property writes \p{name}, or \P{name}, so that the engine knows it.
+// property writes \p{name}, or \P{name}, in a form that the engine knows.
 func property(name string, negated, inClass bool) (string, error) {
 	key, value, pair := strings.Cut(name, "=")
 	table, native := "", ""
@@ -405,7 +406,7 @@ func complement(list []runeRange) (out []runeRange) {
 	return out
 }
 
-// Written returns a pattern as the model wrote it, from what translate made of it.
+// Written returns a pattern as the model wrote it, from what Translate made of it.
 func (s *Script) Written(translated string) (string, bool) {
 	text, ok := s.patterns[translated]
 	return text, ok

@@ -14,7 +14,8 @@ import (
 // MaxFrames bounds the stack of a call or error.
 const MaxFrames = 10
 
-// Trace returns where a stack of the engine stands in the script, and its lines.
+// Trace returns the innermost place in the script of a stack of the engine, and the
+// stack's lines.
 func (s *Script) Trace(frames []goja.StackFrame) (at analysis.Position, stack []string) {
 	for i := range frames {
 		f := &frames[i]
@@ -43,7 +44,7 @@ func stackLine(name string, p analysis.Position) string {
 	return values.Cut(name, 100) + " " + PlaceText(p)
 }
 
-// PlaceText writes a position as it stands in a stack: (3:15).
+// PlaceText writes a position as in the lines of a stack: (3:15).
 func PlaceText(p analysis.Position) string {
 	return "(" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column) + ")"
 }

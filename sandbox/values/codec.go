@@ -18,11 +18,12 @@ type Codec struct {
 	// opaque is the Go type of objects that are never looked into: they are
 	// shown as [codemode], and are {} in JSON.
 	opaque reflect.Type
-	// stackOf returns the lines of an error's stack, for people.
+	// StackOf returns the lines of an error's stack, for people.
 	StackOf func(e *goja.Object) []string
-	// onBigInt, if not nil, is called before the first BigInt is made.
+	// OnBigInt, if not nil, is called before the first BigInt is made.
 	OnBigInt func()
-	// inspectSymbol is by which an object says how it is logged; nil if no object can.
+	// inspectSymbol is the key of the method by which an object says how it is logged;
+	// nil if the script has no such object.
 	inspectSymbol *goja.Symbol
 
 	// Built-ins from before the script, which may replace them.
@@ -35,8 +36,8 @@ func New(vm *goja.Runtime, maxArgs int64, opaque reflect.Type) *Codec {
 }
 
 // Keep takes the built-ins that values are read with, before the script can
-// replace them. What is only needed where a script has Maps, Sets, or objects
-// that say how they are logged, is taken only if it mentions them.
+// replace them. Those for Maps, Sets, and objects that say how they are logged are
+// taken only if the script mentions such.
 func (r *Codec) Keep(mentions func(word string) bool) {
 	object := r.VM.Get("Object").(*goja.Object)
 	r.keysOf, _ = goja.AssertFunction(object.Get("keys"))
@@ -85,7 +86,8 @@ func (r *Codec) DataProperty(o *goja.Object, key string) goja.Value {
 	return d.Get("value")
 }
 
-// Rethrow makes of an error that guard caught what the engine throws on.
+// Rethrow returns what to panic with, so that the engine throws on an error that
+// Guard caught.
 func (r *Codec) Rethrow(err error) any {
 	if ex, ok := err.(*goja.Exception); ok {
 		return ex.Value()
@@ -96,8 +98,8 @@ func (r *Codec) Rethrow(err error) any {
 	return err
 }
 
-// Unreadable stands in a log for what threw when it was looked at: a log is
-// no reason for a script to fail. What ends a script still does.
+// Unreadable returns what a log shows in place of a value that threw when it was
+// read: a script must not fail because it logs. What ends a script still does.
 func (r *Codec) Unreadable(err error) string {
 	ex, ok := err.(*goja.Exception)
 	if !ok {
@@ -139,8 +141,8 @@ func (r *Codec) SyntaxError(message string) goja.Value {
 
 func (r *Codec) syntaxErrors() goja.Value { return r.VM.Get("SyntaxError") }
 
-// PropertyText returns a property as text, without calling anything of an object
-// that stands there.
+// PropertyText returns a property as text, or otherwise if it is undefined or an
+// object, whose methods it does not call.
 func PropertyText(o *goja.Object, key, otherwise string) string {
 	v := o.Get(key)
 	if s, ok := v.(goja.String); ok {
@@ -183,7 +185,7 @@ func (r *Codec) Guard(f func()) (err error) {
 	return nil
 }
 
-// Primitive unwraps new Number(1) and its like.
+// Primitive unwraps new Number(1) and the like.
 func (r *Codec) Primitive(o *goja.Object) (goja.Value, bool) {
 	switch x := o.Export().(type) {
 	case int64, float64, bool:
@@ -205,5 +207,5 @@ type TypeError struct{ Message string }
 
 func (e *TypeError) Error() string { return e.Message }
 
-// An abort leaves the reading of a value, through the engine's own unwinding.
+// An abort is panicked with to stop reading a value; Guard returns its error.
 type abort struct{ err error }

@@ -19,12 +19,12 @@ const maxDepth = 1000
 // maxSafe is Number.MAX_SAFE_INTEGER.
 const maxSafe = 1<<53 - 1
 
-// A jsonError says where a text is no JSON, in V8's words.
+// A jsonError says where a text is not JSON, in V8's words.
 type jsonError struct {
 	reason string
 	text   string
 	at     int  // offset in bytes
-	token  bool // a token stands where it can't; the reason says which
+	token  bool // a token is where it can't be; the reason says which
 	bare   bool // the text ends too early
 }
 
@@ -45,7 +45,7 @@ func (r *Codec) Decode(text string) (goja.Value, error) {
 
 func (d *decoder) decode() (v goja.Value, err error) {
 	if len(d.s) > largeText {
-		// What is read stays: collecting garbage meanwhile finds little.
+		// What is decoded stays in use: collecting garbage meanwhile finds little.
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	defer func() {
@@ -66,8 +66,8 @@ func (d *decoder) decode() (v goja.Value, err error) {
 	return v, nil
 }
 
-// largeText is from when on a text is read with the garbage collector held
-// back; the limit of memory holds all the same.
+// largeText is the length beyond which a text is read with the garbage collector
+// held back; the limit of memory holds all the same.
 const largeText = 256 << 10
 
 type decoder struct {
@@ -82,7 +82,7 @@ type decoder struct {
 // fail says what is wrong at d.i.
 func (d *decoder) fail(reason string) { panic(&jsonError{reason: reason, text: d.s, at: d.i}) }
 
-// unexpected says that what stands at d.i can't stand there.
+// unexpected says that what is at d.i can't be there.
 func (d *decoder) unexpected() {
 	if d.i >= len(d.s) {
 		d.end()
@@ -94,7 +94,7 @@ func (d *decoder) end() {
 	panic(&jsonError{reason: "Unexpected end", text: d.s, at: len(d.s), bare: true})
 }
 
-// expected is unexpected where V8 says what it expects instead.
+// expected is like unexpected, where V8 says what it expects instead.
 func (d *decoder) expected(what string) {
 	if d.i >= len(d.s) {
 		d.end()
@@ -158,7 +158,7 @@ func (d *decoder) value(depth int) goja.Value {
 	return nil
 }
 
-// word reads a word, or says where the text is another.
+// word reads a keyword, or fails where the text differs from it.
 func (d *decoder) word(word string) {
 	for i := range len(word) {
 		if d.i >= len(d.s) || d.s[d.i] != word[i] {
@@ -270,76 +270,97 @@ func (d *decoder) text() (s string, wide []uint16) {
 	return "", nil
 }
 
+// escaped reads the rest of the string that begins at start, from its first
+// backslash on.
 func (d *decoder) escaped(start int) (string, []uint16) {
-	var b strings.Builder
-	lone := false
-	b.WriteString(d.s[start:d.i])
-	var units []uint16 // of surrogates not written yet
-	flush := func() {
-		for _, u := range units {
-			// WTF-8, so that a lone half survives until the end.
-			b.Write([]byte{0xe0 | byte(u>>12), 0x80 | byte(u>>6)&0x3f, 0x80 | byte(u)&0x3f})
-			lone = true
-		}
-		units = units[:0]
-	}
+	var t wideText
+	t.b.WriteString(d.s[start:d.i])
 	for d.i < len(d.s) {
 		c := d.s[d.i]
 		if c != '\\' {
-			flush()
+			t.flush()
 			switch {
 			case c == '"':
 				d.i++
-				if lone {
-					return "", wtf16(b.String())
+				if t.lone {
+					return "", wtf16(t.b.String())
 				}
-				return b.String(), nil
+				return t.b.String(), nil
 			case c < ' ':
 				d.fail("Bad control character in string literal")
 			}
-			b.WriteByte(c)
+			t.b.WriteByte(c)
 			d.i++
 			continue
 		}
 		d.i++
 		e := d.peek()
 		d.i++
-		if e != 'u' {
-			flush()
-			i := strings.IndexByte(`"\/bfnrt`, e)
-			if i < 0 {
-				d.i--
-				d.fail("Bad escaped character")
-			}
-			b.WriteByte("\"\\/\b\f\n\r\t"[i])
+		if e == 'u' {
+			t.unit(d.unit())
 			continue
 		}
-		if d.i+4 > len(d.s) {
-			d.fail("Bad Unicode escape")
+		t.flush()
+		i := strings.IndexByte(`"\/bfnrt`, e)
+		if i < 0 {
+			d.i--
+			d.fail("Bad escaped character")
 		}
-		n, err := strconv.ParseUint(d.s[d.i:d.i+4], 16, 16)
-		if err != nil {
-			d.fail("Bad Unicode escape")
-		}
-		d.i += 4
-		u := uint16(n)
-		switch {
-		case u >= 0xdc00 && u < 0xe000 && len(units) == 1:
-			b.WriteRune(utf16.DecodeRune(rune(units[0]), rune(u)))
-			units = units[:0]
-		case u >= 0xd800 && u < 0xdc00:
-			flush()
-			units = append(units, u)
-		case u >= 0xdc00 && u < 0xe000:
-			units = append(units, u)
-			flush()
-		default:
-			flush()
-			b.WriteRune(rune(u))
-		}
+		t.b.WriteByte("\"\\/\b\f\n\r\t"[i])
 	}
 	d.fail("Unterminated string")
 	return "", nil
+}
+
+// unit reads the four digits of a \u escape.
+func (d *decoder) unit() uint16 {
+	if d.i+4 > len(d.s) {
+		d.fail("Bad Unicode escape")
+	}
+	n, err := strconv.ParseUint(d.s[d.i:d.i+4], 16, 16)
+	if err != nil {
+		d.fail("Bad Unicode escape")
+	}
+	d.i += 4
+	return uint16(n)
+}
+
+// A wideText collects a string in WTF-8, so that half of a surrogate pair survives
+// until the end.
+type wideText struct {
+	b    strings.Builder
+	half uint16 // the first of a pair, not written yet; 0 if none
+	lone bool   // there is a half without the other
+}
+
+// flush writes a half that nothing follows.
+func (t *wideText) flush() {
+	if t.half != 0 {
+		t.writeLone(t.half)
+		t.half = 0
+	}
+}
+
+func (t *wideText) writeLone(u uint16) {
+	t.b.Write([]byte{0xe0 | byte(u>>12), 0x80 | byte(u>>6)&0x3f, 0x80 | byte(u)&0x3f})
+	t.lone = true
+}
+
+// unit adds one UTF-16 unit.
+func (t *wideText) unit(u uint16) {
+	switch {
+	case u >= 0xdc00 && u < 0xe000 && t.half != 0:
+		t.b.WriteRune(utf16.DecodeRune(rune(t.half), rune(u)))
+		t.half = 0
+	case u >= 0xd800 && u < 0xdc00:
+		t.flush()
+		t.half = u
+	case u >= 0xdc00 && u < 0xe000:
+		t.writeLone(u)
+	default:
+		t.flush()
+		t.b.WriteRune(rune(u))
+	}
 }
 
 // wtf16 turns a text in which lone surrogates are written as three bytes into
@@ -420,8 +441,8 @@ func (d *decoder) digits() (n int) {
 	return n
 }
 
-// bigInt returns a BigInt that JSON.stringify writes as a string of its
-// digits: without toJSON it would throw at a value that merely came by.
+// bigInt returns a BigInt that JSON.stringify writes as a string of its digits:
+// without the toJSON of OnBigInt it would throw at one that a script only passes on.
 func (r *Codec) bigInt(n *big.Int) goja.Value {
 	if r.OnBigInt != nil {
 		r.OnBigInt()

@@ -40,7 +40,7 @@ func (r *Codec) EncodeArgs(c goja.FunctionCall, label string) ([]byte, error) {
 }
 
 // EncodeAny converts a value that becomes part of a call. It returns nil for
-// undefined; what else has no JSON form is a typeError.
+// undefined; anything else that has no JSON form is a *TypeError.
 func (r *Codec) EncodeAny(v goja.Value, label string) ([]byte, error) {
 	e := encoder{r: r, label: label + ": ", root: "args", max: r.maxArgs, strict: true}
 	b, err := e.encode(v)
@@ -57,7 +57,7 @@ func (r *Codec) Encode(v goja.Value, root string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// EncodeNoted is encode, and returns the notes for whoever wrote the script.
+// EncodeNoted is Encode, and returns notes for whoever wrote the script.
 func (r *Codec) EncodeNoted(v goja.Value, root string, limit int64) (b []byte, notes []string, err error) {
 	e := encoder{r: r, root: root, max: limit}
 	b, err = e.encode(v)
@@ -79,9 +79,6 @@ func (r *Codec) EncodeFields(o *goja.Object, keys []string, limit int64) []byte 
 
 // An encoder writes values as JSON. The table of what becomes of each kind of
 // value is docs/reference/script-values.md; TestValues holds it to that.
-//
-// It asks the engine's objects and never the script's built-ins, so a script
-// that replaces JSON.stringify or Array.prototype.map changes nothing here.
 type encoder struct {
 	r      *Codec
 	label  string // before a message
@@ -169,8 +166,8 @@ type TooLarge struct{ Limit int64 }
 
 func (t *TooLarge) Error() string { return "the value has more than " + Size(t.Limit) }
 
-// value writes v and reports whether it has a JSON form. key is the name
-// under which it stands, which toJSON is given.
+// value writes v and reports whether it has a JSON form. key is the name of its
+// property, which toJSON gets.
 func (e *encoder) value(v goja.Value, key string) bool {
 	switch v := v.(type) {
 	case nil:
@@ -258,6 +255,11 @@ func (e *encoder) object(o *goja.Object, key string) bool {
 			return e.value(v, key)
 		}
 	}
+	return e.contents(o, class, key)
+}
+
+// contents writes an object that has no toJSON, by its kind.
+func (e *encoder) contents(o *goja.Object, class, key string) bool {
 	if Callable(o) {
 		return false
 	}
@@ -335,10 +337,9 @@ func (e *encoder) member(key string, v goja.Value, first bool) bool {
 	return ok
 }
 
-// halves finds the keys with half of a surrogate pair: their text, which has
-// U+FFFD there, is the name of no property. They are returned as the engine
-// has them, by their place in keys, which are o's own in their order, or some
-// of them.
+// halves finds the keys with half of a surrogate pair. As Go strings they have
+// U+FFFD there and name no property, so they are returned as strings of the engine,
+// by their index in keys. These are o's own keys, or some of them, in order.
 func (e *encoder) halves(o *goja.Object, keys []string) map[int]goja.Value {
 	if e.r.keysOf == nil || !slices.ContainsFunc(keys, replaced) {
 		return nil
@@ -362,8 +363,7 @@ func (e *encoder) halves(o *goja.Object, keys []string) map[int]goja.Value {
 	return halves
 }
 
-// replaced reports whether a text may stand for a string that UTF-8 can't
-// hold.
+// replaced reports whether a text may come from a string that UTF-8 can't hold.
 func replaced(text string) bool { return strings.Contains(text, "\ufffd") }
 
 // half reports whether a key has half of a surrogate pair. In arguments it is
@@ -442,7 +442,7 @@ func (e *encoder) mapping(o *goja.Object) {
 		if s, ok := key.(goja.String); ok {
 			keys = append(keys, s.String())
 			e.half(s)
-		} else if x, isObject := key.(*goja.Object); isObject || x != nil {
+		} else if _, isObject := key.(*goja.Object); isObject {
 			text = false
 		} else {
 			keys = append(keys, key.String())
@@ -498,7 +498,8 @@ func (r *Codec) Each(forEach goja.Callable, o *goja.Object, f func(value, key go
 	}
 }
 
-// error writes what a person wants to know of an error: JSON.stringify gives {}.
+// error writes what a person wants to know of an error, where JSON.stringify
+// writes {}.
 func (e *encoder) error(o *goja.Object) {
 	e.write("{")
 	first := true

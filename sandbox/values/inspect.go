@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,8 +81,8 @@ func symbolText(s *goja.Symbol) string {
 	}
 }
 
-// object writes an object. For one that throws when it is looked at, such as
-// a proxy that was revoked, there is a remark in its place.
+// object writes an object, or a remark in place of one that throws when it is
+// read, such as a revoked proxy.
 func (in *inspector) object(o *goja.Object, depth int) (s string) {
 	indent := in.indent
 	if err := in.r.Guard(func() { s = in.readable(o, depth) }); err != nil {
@@ -124,98 +125,117 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 	in.seen = append(in.seen, o)
 	defer func() { in.seen = in.seen[:len(in.seen)-1] }()
 
-	base, open, end := "", "{", "}"
-	var out []string
-	list := false
-	keys := in.keys(o)
-	switch {
-	case IsArray(o):
-		list = true
-		open, end = "[", "]"
-		n := int(o.Get("length").ToInteger())
-		if name != "Array" && name != "" {
-			open = name + "(" + strconv.Itoa(n) + ") ["
-		}
-		out, keys = in.items(o, n, depth, keys)
-	case Callable(o):
-		base = in.callable(o)
-	case class == "Error":
-		base = in.errorText(o)
-		keys = without(keys, "name", "message", "stack")
-		if v := o.Get("cause"); v != nil && !oneOf(keys, "cause") {
-			out = append(out, "[cause]: "+in.nested(v, depth))
-		}
-	case class == "Date":
-		base = in.method(o, "toISOString", "Invalid Date")
-	case class == "RegExp":
-		base = o.String()
-	case IsMap(o) && in.r.MapEach != nil:
-		out = in.mapEntries(o, depth)
-		open = name + "(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
-	case IsSet(o) && in.r.SetEach != nil:
-		out = in.setEntries(o, depth)
-		open = name + "(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
-	case class == "String":
-		base, keys = "[String: "+quoteJS(o.String())+"]", nil
-	case class == "Number" || class == "Boolean":
-		base = "[" + class + ": " + o.String() + "]"
-	default:
-		if p, ok := AsPromise(o); ok {
-			open = "Promise {"
-			switch p.State() {
-			case goja.PromiseStatePending:
-				out = []string{"<pending>"}
-			case goja.PromiseStateRejected:
-				out = []string{"<rejected> " + in.nested(p.Result(), depth)}
-			default:
-				out = []string{in.nested(p.Result(), depth)}
-			}
-		} else if t := o.ExportType(); t == bufferType {
-			b, _ := o.Export().(goja.ArrayBuffer)
-			open = "ArrayBuffer {"
-			out = []string{"[Uint8Contents]: <" + hexBytes(b.Bytes()) + ">", "[byteLength]: " + strconv.Itoa(len(b.Bytes()))}
-		} else if class == "Object" && (name == "WeakMap" || name == "WeakSet") {
-			open = name + " {"
-			out = []string{"<items unknown>"}
-		} else if t != nil && t.Kind() == reflect.Slice && numeric(t.Elem().Kind()) {
-			list = true
-			n := int(o.Get("length").ToInteger())
-			open, end = name+"("+strconv.Itoa(n)+") [", "]"
-			out, keys = in.items(o, n, depth, nil)
-		} else {
-			if name == "" {
-				name = "[Object: null prototype]"
-			}
-			if tag := in.tag(o); tag != "" && tag != name {
-				open = name + " [" + tag + "] {"
-			} else if name != "Object" {
-				open = name + " {"
-			}
-		}
-	}
-	for _, key := range keys {
-		if len(out) > 2*inspectItems {
-			out = append(out, "...")
+	d := in.draw(o, name, depth)
+	for _, key := range d.keys {
+		if len(d.entries) > 2*inspectItems {
+			d.entries = append(d.entries, "...")
 			break
 		}
-		out = append(out, keyText(key)+": "+in.property(o, key, depth))
+		d.entries = append(d.entries, keyText(key)+": "+in.property(o, key, depth))
 	}
 	for _, s := range o.Symbols() {
 		var v goja.Value
 		in.r.VM.Try(func() { v = o.GetSymbol(s) })
-		out = append(out, "[Symbol("+symbolText(s)+")]: "+in.nested(v, depth))
+		d.entries = append(d.entries, "[Symbol("+symbolText(s)+")]: "+in.nested(v, depth))
 	}
-	if len(out) == 0 && base != "" {
-		return base
+	if len(d.entries) == 0 && d.base != "" {
+		return d.base
 	}
-	if len(out) == 0 {
-		return in.reference(o) + open + end
+	if len(d.entries) == 0 {
+		return in.reference(o) + d.open + d.end
 	}
-	return in.join(o, out, base, in.reference(o)+open, end, list, depth)
+	return in.join(o, d.entries, d.base, in.reference(o)+d.open, d.end, d.list, depth)
+}
+
+// A drawing is how an object is written, by its kind: base { entries }.
+type drawing struct {
+	base      string // before the entries, or alone if there are none
+	open, end string
+	entries   []string // without those of keys
+	list      bool     // the entries are a list's
+	keys      []string // properties that become entries
+}
+
+// draw returns the drawing of an object whose constructor has that name.
+func (in *inspector) draw(o *goja.Object, name string, depth int) drawing {
+	d := drawing{open: "{", end: "}", keys: in.keys(o)}
+	switch class := o.ClassName(); {
+	case IsArray(o):
+		n := int(o.Get("length").ToInteger())
+		d.list, d.open, d.end = true, "[", "]"
+		if name != "Array" && name != "" {
+			d.open = name + "(" + strconv.Itoa(n) + ") ["
+		}
+		d.entries, d.keys = in.items(o, n, depth, d.keys)
+	case Callable(o):
+		d.base = in.callable(o)
+	case class == "Error":
+		d.base = in.errorText(o)
+		d.keys = without(d.keys, "name", "message", "stack")
+		if v := o.Get("cause"); v != nil && !slices.Contains(d.keys, "cause") {
+			d.entries = append(d.entries, "[cause]: "+in.nested(v, depth))
+		}
+	case class == "Date":
+		d.base = in.method(o, "toISOString", "Invalid Date")
+	case class == "RegExp":
+		d.base = o.String()
+	case IsMap(o) && in.r.MapEach != nil:
+		d.entries = in.mapEntries(o, depth)
+		d.open = name + "(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
+	case IsSet(o) && in.r.SetEach != nil:
+		d.entries = in.setEntries(o, depth)
+		d.open = name + "(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
+	case class == "String":
+		d.base, d.keys = "[String: "+quoteJS(o.String())+"]", nil
+	case class == "Number" || class == "Boolean":
+		d.base = "[" + class + ": " + o.String() + "]"
+	default:
+		in.drawOther(&d, o, name, depth)
+	}
+	return d
+}
+
+// drawOther draws what no class tells apart: promises, buffers, typed arrays, and
+// plain objects.
+func (in *inspector) drawOther(d *drawing, o *goja.Object, name string, depth int) {
+	if p, ok := AsPromise(o); ok {
+		d.open = "Promise {"
+		switch p.State() {
+		case goja.PromiseStatePending:
+			d.entries = []string{"<pending>"}
+		case goja.PromiseStateRejected:
+			d.entries = []string{"<rejected> " + in.nested(p.Result(), depth)}
+		default:
+			d.entries = []string{in.nested(p.Result(), depth)}
+		}
+		return
+	}
+	switch t := o.ExportType(); {
+	case t == bufferType:
+		b, _ := o.Export().(goja.ArrayBuffer)
+		d.open = "ArrayBuffer {"
+		d.entries = []string{"[Uint8Contents]: <" + hexBytes(b.Bytes()) + ">", "[byteLength]: " + strconv.Itoa(len(b.Bytes()))}
+	case o.ClassName() == "Object" && (name == "WeakMap" || name == "WeakSet"):
+		d.open = name + " {"
+		d.entries = []string{"<items unknown>"}
+	case t != nil && t.Kind() == reflect.Slice && numeric(t.Elem().Kind()):
+		n := int(o.Get("length").ToInteger())
+		d.list, d.open, d.end = true, name+"("+strconv.Itoa(n)+") [", "]"
+		d.entries, d.keys = in.items(o, n, depth, nil)
+	default:
+		if name == "" {
+			name = "[Object: null prototype]"
+		}
+		if tag := in.tag(o); tag != "" && tag != name {
+			d.open = name + " [" + tag + "] {"
+		} else if name != "Object" {
+			d.open = name + " {"
+		}
+	}
 }
 
 // shownAtAnyDepth reports whether an object is short enough to be written
-// wherever it stands.
+// wherever it is.
 func shownAtAnyDepth(o *goja.Object, class string) bool {
 	switch class {
 	case "Error", "Date", "RegExp":
@@ -288,8 +308,8 @@ func callableIn(o *goja.Object, key string) bool {
 	return ok && Callable(v)
 }
 
-// empty writes an object that holds nothing, or returns "". It is written so
-// at any depth, and counts for none.
+// empty writes an object that holds nothing; it returns "" for others. What is
+// empty is written at any depth, as it is.
 func (in *inspector) empty(o *goja.Object, name string) string {
 	switch {
 	case IsArray(o) && name == "Array":
@@ -304,7 +324,7 @@ func (in *inspector) empty(o *goja.Object, name string) string {
 	return ""
 }
 
-// tag is what an object, or its prototype, calls itself besides its class.
+// tag returns the Symbol.toStringTag of an object or its prototype.
 func (in *inspector) tag(o *goja.Object) (tag string) {
 	in.r.VM.Try(func() {
 		if s, ok := o.GetSymbol(goja.SymToStringTag).(goja.String); ok {
@@ -502,7 +522,7 @@ func (in *inspector) errorText(o *goja.Object) string {
 	return s
 }
 
-// PlainText writes a value as %s of console.log does: a text as it is.
+// PlainText writes a value as %s of console.log does: a string without quotes.
 func (r *Codec) PlainText(v goja.Value) string {
 	in := inspector{r: r, room: inspectString}
 	return in.value(v, 0, true)

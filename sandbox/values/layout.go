@@ -3,6 +3,7 @@ package values
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,7 +11,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// join sets the entries of one object on one line where they fit, as Node's
+// join puts the entries of one object on one line if they fit, as Node's
 // reduceToSingleString does.
 func (in *inspector) join(o *goja.Object, out []string, base, open, end string, list bool, depth int) string {
 	entries := len(out)
@@ -107,7 +108,7 @@ func (in *inspector) columns(out []string, o *goja.Object) []string {
 	return append(rows, out[n:]...)
 }
 
-// Width is how many columns a text takes, for all that is known here.
+// Width returns how many columns a text takes, one for each character.
 func Width(s string) int { return utf8.RuneCountInString(s) }
 
 func keyText(key string) string {
@@ -165,18 +166,9 @@ func quoteJS(s string) string {
 
 func without(list []string, drop ...string) (out []string) {
 	for _, s := range list {
-		if !oneOf(drop, s) {
+		if !slices.Contains(drop, s) {
 			out = append(out, s)
 		}
 	}
 	return out
-}
-
-func oneOf(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -52,7 +52,7 @@ func AppendJSON(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Accessor writes a name as it stands behind an object.
+// Accessor writes the access to a member of that name: .name or ["a name"].
 func Accessor(name string) string {
 	if identifier(name) {
 		return "." + name
@@ -60,7 +60,7 @@ func Accessor(name string) string {
 	return "[" + QuoteName(name) + "]"
 }
 
-// identifier reports whether a name can stand behind a point.
+// identifier reports whether a name can follow a dot.
 func identifier(name string) bool {
 	for i, c := range name {
 		switch {
@@ -100,7 +100,7 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// LowerFirst makes the first letter small, unless the word is all capitals.
+// LowerFirst makes the first letter lower case, unless the word is all capitals.
 func LowerFirst(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 || len(s) > n && s[n] >= 'A' && s[n] <= 'Z' {
@@ -109,7 +109,7 @@ func LowerFirst(s string) string {
 	return strings.ToLower(string(r)) + s[n:]
 }
 
-// Size writes a size as people do.
+// Size writes a number of bytes for people: 64 MB, 12.5 MB, 900 bytes.
 func Size(n int64) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
@@ -124,7 +124,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Thousands writes a number with its thousands apart: 1,000.
+// Thousands writes a number with thousands separators: 1,000.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -133,7 +133,7 @@ func Thousands(n int) string {
 	return s
 }
 
-// Nearest returns the name that differs least, if it differs little.
+// Nearest returns the name of the list that differs least, if it differs little.
 func Nearest(name string, list []string) string {
 	best, distance := "", min(3, len(name)/5+1)
 	if len(name) > 100 {

@@ -225,7 +225,7 @@ func (c *console) directives(b *strings.Builder, text string, args []goja.Value)
 			} else {
 				b.WriteString("[Circular]")
 			}
-		case 'c': // a style, which a log has not
+		case 'c': // a style: a log has none
 		default:
 			b.WriteString(c.r.InspectDeep(v, 4))
 		}
@@ -280,9 +280,9 @@ type table struct {
 	r      *World
 	head   []string
 	at     map[string]int // the column of a property
-	only   bool           // no columns but those there are
+	only   bool           // no further columns
 	rows   [][]string
-	values []string // by row, of those that are no objects
+	values []string // by row, of those that are not objects
 	cut    bool
 }
 
@@ -337,7 +337,7 @@ func (t *table) draw() string {
 			t.set(row, t.column(valuesColumn), text)
 		}
 	}
-	// The values of rows that are no objects stand in the last column.
+	// The values of rows that are not objects are in the last column.
 	if i, ok := t.at[valuesColumn]; ok {
 		t.head[i] = "Values"
 	}

@@ -14,18 +14,18 @@ import (
 )
 
 // A feature is something that goja lacks and a script may use. It is
-// installed when one of its words stands in the script's text, so that a
+// installed when one of its words occurs in the script's text, so that a
 // script that uses none pays for none: looking takes microseconds, running
 // the prelude of all would take more than most scripts. Code can't be made
-// from text in a realm, so a name that is used stands in the text, unless it
+// from text in a realm, so a name that is used occurs in the text, unless it
 // is put together by hand.
 type feature struct {
 	words   []string
 	install func(*World)
 }
 
-// first and features are installed in this order, which a script that lists the
-// globals can see, with the caller's own between them.
+// first is installed before the caller's own globals, features after them, each in
+// this order: a script that lists the globals can see it.
 var first = []feature{
 	{[]string{"captureStackTrace"}, (*World).installCapture},
 	{[]string{"console"}, func(r *World) { r.Fix("console", r.newConsole()) }},
@@ -54,7 +54,7 @@ var features = []feature{
 
 // A Global is a feature of the caller's own.
 type Global struct {
-	Words   []string // it is installed when one of them stands in the script
+	Words   []string // it is installed when one of them occurs in the script
 	Install func()
 }
 
@@ -90,10 +90,10 @@ func (r *World) Set(name string, v goja.Value) {
 	r.VM.GlobalObject().DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// blockCompilers takes away what makes code from text: eval, Function and the
+// blockCompilers removes what makes code from text: eval, Function and the
 // constructors that can be reached through any function. `Function` stays as
 // a name, so that `x instanceof Function` and Function.prototype keep their
-// meaning. Every run pays for this, so it is no JavaScript.
+// meaning. Every run pays for this, so it is done without a prelude.
 func (r *World) blockCompilers() {
 	refuse := func(name string) goja.Value {
 		return r.VM.NewTypeError("%s does not exist here: code can't be made from text; write it in the script itself", name)
@@ -121,7 +121,7 @@ func (r *World) blockCompilers() {
 }
 
 // functionKinds make a function of each kind that has a prototype of its own
-// beside Function.prototype.
+// besides Function.prototype.
 var functionKinds = []*goja.Program{
 	goja.MustCompile("codemode:generator", "(function* () {})", true),
 	goja.MustCompile("codemode:async", "(async function () {})", true),
@@ -186,8 +186,8 @@ func preludeWith(name string, native func(*World) []goja.Value) func(*World) {
 	}
 }
 
-// define adds a property as the language's own are: writable, not
-// enumerable. What goja has by itself stays.
+// define adds a property like those of the language: writable, not enumerable.
+// What goja has by itself stays.
 func (r *World) define(c goja.FunctionCall) goja.Value {
 	o := c.Argument(0).ToObject(r.VM)
 	key, v := c.Argument(1), c.Argument(2)
@@ -247,8 +247,9 @@ func installBase64(r *World) {
 	}))
 }
 
-// installCapture gives Error.captureStackTrace, which V8 has. Its second argument
-// is the function from which on frames are left out: the one that calls it.
+// installCapture makes Error.captureStackTrace, which V8 has. If there is a second
+// argument, which in V8 is a function whose frame is left out with those it called,
+// the innermost frame is left out: it is usually that function's.
 func (r *World) installCapture() {
 	class := r.VM.Get("Error").(*goja.Object)
 	class.DefineDataProperty("captureStackTrace", r.Function("captureStackTrace", func(c goja.FunctionCall) goja.Value {
@@ -281,8 +282,8 @@ func (r *World) installCapture() {
 	}), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
-// elapsed gives the prelude the script's clock, in milliseconds since the
-// run began and since the epoch.
+// elapsed gives prelude/performance.js the script's clock, in milliseconds since
+// the run began, and when that was.
 func (r *World) elapsed() []goja.Value {
 	return []goja.Value{
 		r.VM.ToValue(func(goja.FunctionCall) goja.Value {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +16,8 @@ import (
 )
 
 // intlParts gives prelude/intl.js what package intl can do. A maker takes
-// locales, options and the name for messages, and returns an object of
-// functions; how the script sees them is the prelude's.
+// locales, options and the name for messages, and returns an object of functions,
+// of which the prelude makes what the script sees.
 func (r *World) intlParts() []goja.Value {
 	makers := r.VM.NewObject()
 	add := func(name string, make func(tag, where string, get intl.Options, c goja.FunctionCall) (map[string]any, error)) {
@@ -136,7 +135,7 @@ func (r *World) intlParts() []goja.Value {
 }
 
 // installLocale replaces the toLocale family and localeCompare: goja's take no
-// options. Scripts use them often, so that they are no prelude.
+// options. Scripts use them often, so they are not in a prelude.
 func (r *World) installLocale() {
 	method := func(class, name string, f func(c goja.FunctionCall) goja.Value) {
 		o, ok := r.VM.Get(class).(*goja.Object)
@@ -170,38 +169,44 @@ func (r *World) installLocale() {
 			return r.VM.ToValue(d.Format(time.UnixMilli(int64(ms))))
 		})
 	}
-	list := func(c goja.FunctionCall) goja.Value {
-		o := c.This.ToObject(r.VM)
-		var parts []string
-		for i := range int(min(o.Get("length").ToInteger(), math.MaxInt32)) {
-			text := ""
-			if v := o.Get(strconv.Itoa(i)); v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) {
-				f, ok := goja.AssertFunction(v.ToObject(r.VM).Get("toLocaleString"))
-				if !ok {
-					panic(r.VM.NewTypeError("toLocaleString is not a function"))
-				}
-				shown, err := f(v, c.Argument(0), c.Argument(1))
-				if err != nil {
-					panic(r.Rethrow(err))
-				}
-				text = shown.String()
-			}
-			parts = append(parts, text)
-		}
-		return r.VM.ToValue(strings.Join(parts, ","))
-	}
 	for _, class := range []string{"Array", "Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float32Array", "Float64Array"} {
 		if r.script.Mentions("toLocaleString") && (class == "Array" || r.script.Mentions(class)) {
-			method(class, "toLocaleString", list)
+			method(class, "toLocaleString", r.listInLocale)
 		}
 	}
 	method("String", "toLocaleLowerCase", func(c goja.FunctionCall) goja.Value { return r.plainCase(c.This, "toLowerCase") })
 	method("String", "toLocaleUpperCase", func(c goja.FunctionCall) goja.Value { return r.plainCase(c.This, "toUpperCase") })
+	method("String", "localeCompare", r.localeCompare())
+}
 
-	// A sort asks for the same comparison again and again.
+// listInLocale is toLocaleString of arrays: that of their elements, joined.
+func (r *World) listInLocale(c goja.FunctionCall) goja.Value {
+	o := c.This.ToObject(r.VM)
+	var parts []string
+	for i := range int(min(o.Get("length").ToInteger(), math.MaxInt32)) {
+		text := ""
+		if v := o.Get(strconv.Itoa(i)); v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) {
+			f, ok := goja.AssertFunction(v.ToObject(r.VM).Get("toLocaleString"))
+			if !ok {
+				panic(r.VM.NewTypeError("toLocaleString is not a function"))
+			}
+			shown, err := f(v, c.Argument(0), c.Argument(1))
+			if err != nil {
+				panic(r.Rethrow(err))
+			}
+			text = shown.String()
+		}
+		parts = append(parts, text)
+	}
+	return r.VM.ToValue(strings.Join(parts, ","))
+}
+
+// localeCompare makes the method of that name. It keeps its last collator: a sort
+// asks for the same comparison again and again.
+func (r *World) localeCompare() func(goja.FunctionCall) goja.Value {
 	var last [2]goja.Value
 	var collator *intl.Collator
-	method("String", "localeCompare", func(c goja.FunctionCall) goja.Value {
+	return func(c goja.FunctionCall) goja.Value {
 		locales, options := c.Argument(1), c.Argument(2)
 		if collator == nil || !locales.SameAs(last[0]) || !options.SameAs(last[1]) {
 			made, err := intl.NewCollator(r.localeTag(locales), "String.prototype.localeCompare", r.intlOptions(options))
@@ -211,11 +216,11 @@ func (r *World) installLocale() {
 			collator, last = made, [2]goja.Value{locales, options}
 		}
 		return r.VM.ToValue(collator.Compare(c.This.String(), c.Argument(0).String()))
-	})
+	}
 }
 
-// plainCase calls a method of texts that knows no locales: those that are
-// known here write letters large and small alike.
+// plainCase calls a method of strings that knows no locales: in the one that is
+// known here, upper and lower case are the same.
 func (r *World) plainCase(text goja.Value, name string) goja.Value {
 	o := r.StringOf(text).ToObject(r.VM)
 	f, ok := goja.AssertFunction(o.Get(name))
@@ -273,8 +278,8 @@ func (r *World) intlError(err error) goja.Value {
 	return r.VM.NewTypeError(err.Error())
 }
 
-// decimal reads what a formatter of numbers takes: a text is read as exact
-// as a BigInt.
+// decimal reads what a formatter of numbers takes: a string is read as exactly as
+// a BigInt.
 func (r *World) decimal(v goja.Value) intl.Decimal {
 	if o, ok := v.(*goja.Object); ok {
 		if p, ok := r.Primitive(o); ok {
@@ -335,7 +340,7 @@ func (r *World) textArray(list []string) goja.Value {
 func (r *World) segments(text, granularity string) goja.Value {
 	var list []any
 	index := 0
-	for s := range slices.Values(intl.Segments(text, granularity)) {
+	for _, s := range intl.Segments(text, granularity) {
 		o := r.VM.NewObject()
 		o.Set("segment", s.Text)
 		o.Set("index", index)

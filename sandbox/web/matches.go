@@ -81,7 +81,7 @@ func readText(text goja.String, whole bool) *matchedText {
 	return m
 }
 
-// matchIndices finds the match at an index again, and tells where its groups
+// matchIndices finds the match at an index again, and returns where its groups
 // begin and end, in UTF-16 units.
 func (r *World) matchIndices(re *regexp2.Regexp, text *matchedText, index int) goja.Value {
 	runes, units := text.runes, text.units

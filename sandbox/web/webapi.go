@@ -18,7 +18,7 @@ import (
 	"codemode-bridge/sandbox/values"
 )
 
-// What the preludes of url, text and crypto have done in Go.
+// The native functions of prelude/url.js, text.js and crypto.js.
 
 // domains gives prelude/url.js the ASCII form of domains.
 func (r *World) domains() []goja.Value {

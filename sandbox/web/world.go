@@ -8,12 +8,12 @@ import (
 
 // A Script is what a world must know of the script that it is made for.
 type Script interface {
-	// Mentions reports whether a text stands in the script, and Word whether it
+	// Mentions reports whether a text occurs in the script, and Word whether it
 	// does as a word of its own.
 	Mentions(text string) bool
 	Word(text string) bool
-	// Translate makes of a pattern of a regular expression one that the engine
-	// reads as the language says; Written is the way back.
+	// Translate rewrites the pattern of a regular expression so that the engine reads
+	// it as the language says; Written returns what it was before.
 	Translate(pattern, flags string) (string, error)
 	Written(translated string) (pattern string, ok bool)
 }
@@ -23,7 +23,7 @@ type Host interface {
 	Log(level, text string) // writes a line of the console
 	Now() time.Time         // the script's clock
 	Random(b []byte)        // fills b from the run's seed
-	Stack() []string        // where the script stands, the innermost first
+	Stack() []string        // the lines of the script's stack, innermost first
 }
 
 // A World is the globals of one runtime.
@@ -42,8 +42,7 @@ func New(c *values.Codec) *World {
 	return r
 }
 
-// Begin tells the world its script, for which installFeatures then installs
-// what it mentions.
+// Begin tells the world its script and host; Install comes next.
 func (r *World) Begin(s Script, h Host) {
 	r.script, r.host, r.started = s, h, h.Now()
 }

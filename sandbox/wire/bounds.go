@@ -46,12 +46,12 @@ const (
 	LimitInput     = "input"
 	LimitArgs      = "arguments"
 	LimitResult    = "result"
-	// LimitTotalMemory is of all workers together; the parent alone names it.
+	// LimitTotalMemory is for all workers together; only the parent reports it.
 	LimitTotalMemory = "total memory"
 )
 
-// WallFactor is how many times Limits.CPU a script may run by the clock on the
-// wall, waiting not counted.
+// WallFactor times Limits.CPU is the wall time for which a script may run, without
+// waiting.
 const WallFactor = 4
 
 // Values of Failure.Kind.
@@ -68,9 +68,9 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// shapes says what a frame of a kind may look like. The bounds here only keep
-// what is read within reason before it is looked at; coding a header checks
-// its parts one by one.
+// shapes says what a frame of each kind may look like. These bounds only keep
+// what is read from the pipe within reason; coding a header checks its parts one
+// by one.
 var shapes = [...]struct {
 	name      string
 	maxHeader int64
@@ -88,10 +88,11 @@ var shapes = [...]struct {
 	KindDone:    {"done", 8 << 20, true},
 }
 
-// maxSiteBytes bounds what the call sites of a preview say together, so that
-// a preview's header stays within its bound.
+// maxSiteBytes bounds the names and arguments of a preview's call sites together,
+// so that the preview's header stays within its bound.
 const maxSiteBytes = 96 << 10
 
+// clipReport cuts a report to what a frame may carry.
 func clipReport(r analysis.Report) analysis.Report {
 	var calls []analysis.CallSite
 	total, unknown := 0, 0
@@ -121,6 +122,6 @@ func clipText(s string, n int) string {
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	// Not a slice of s: the rest of a large text need not be kept.
+	// Not a slice of s, which would keep all of a large text in memory.
 	return strings.Clone(s[:cut]) + mark
 }

@@ -11,7 +11,7 @@ import (
 
 // A coder writes or reads one header. A struct says once, in its method code,
 // what its header looks like, for both directions: what is written and what
-// is read cannot differ, and a bound stands where its field does.
+// is read cannot differ, and each bound is beside its field.
 //
 // The first error stays; what is read after it is of no use. A coder that
 // writes changes nothing of what it is given.
@@ -51,7 +51,7 @@ func (c *coder) uvarint(v uint64) uint64 {
 		c.fail("a header that ends too early")
 		return 0
 	case n < 0 || n > 1 && c.b[n-1] == 0:
-		c.fail("a number in a form that is not its own")
+		c.fail("a number that is not in its shortest form")
 		return 0
 	}
 	c.b = c.b[n:]
@@ -95,7 +95,7 @@ func (c *coder) flag(p *bool) {
 	}
 }
 
-// word codes one of the given words as its place among them.
+// word codes one of the given words as its index.
 func word[T ~string](c *coder, what string, p *T, words []T) {
 	if c.reading {
 		if b := c.take(1); b != nil {
@@ -183,7 +183,7 @@ func (c *coder) time(p *time.Time) {
 	}
 	second, nano := c.uvarint(0), c.uvarint(0)
 	if second > lastSecond-firstSecond || nano >= uint64(time.Second) {
-		c.fail("a time that cannot be")
+		c.fail("a time out of range")
 		return
 	}
 	*p = time.Unix(int64(second)+firstSecond, int64(nano)).UTC()

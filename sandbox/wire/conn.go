@@ -14,7 +14,7 @@ import (
 // length is only a claim: more is allocated as bytes come.
 const readStep = 1 << 20
 
-// prelude is the length of kind and header length, which stand in every frame.
+// prelude is the length of what is in every frame: kind and header length.
 const prelude = 1 + 4
 
 // A Frame is one frame as it was read. Its slices are its own: nothing else
@@ -62,14 +62,14 @@ func New(r io.Reader, w io.Writer) *Conn {
 // bytes. Without it, only MaxFrame bounds a body.
 func (c *Conn) SetMaxBody(n int64) { c.maxBody.Store(min(n, MaxFrame)) }
 
-// Buffered returns how many bytes have arrived that Read has not returned
-// yet, as far as they left the pipe.
+// Buffered returns how many bytes were taken from the pipe that Read has not
+// returned yet.
 func (c *Conn) Buffered() int { return c.r.Buffered() }
 
-// Read returns the next frame. It checks the frame's shape and sizes, not
-// what stands in its header: that is Decode's part. At the end of the stream
-// it returns io.EOF, in the middle of a frame io.ErrUnexpectedEOF; what
-// breaks the format is a *FrameError. After an error the Conn is of no use.
+// Read returns the next frame. It checks the frame's shape and sizes, and leaves
+// the contents of its header to Decode. At the end of the stream it returns
+// io.EOF, in the middle of a frame io.ErrUnexpectedEOF, and for a breach of the
+// format a *FrameError. After an error the Conn is of no use.
 func (c *Conn) Read() (Frame, error) {
 	var head [4 + prelude]byte
 	if _, err := io.ReadFull(c.r, head[:4]); err != nil {
@@ -141,8 +141,8 @@ func unexpected(err error) error {
 // this package's structs and must belong to kind; the parts of body are
 // written one after the other.
 //
-// Texts that are there to be read by someone (a log line, an error's
-// message, stack and notes, a preview) are cut to what a frame may carry. Names and
+// Texts for someone to read (a log line, an error's message, stack and notes, a
+// preview) are cut to what a frame may carry. Names and
 // values never are: a frame that would be too large is an error, and nothing
 // of it is written. Bytes that are not UTF-8 become U+FFFD in every text.
 func (c *Conn) Write(kind Kind, header any, body ...[]byte) error {
@@ -176,7 +176,7 @@ func (c *Conn) Write(kind Kind, header any, body ...[]byte) error {
 	w.b[4] = byte(kind)
 	binary.BigEndian.PutUint32(w.b[5:], uint32(n))
 
-	// An error of a bufio.Writer stays, so the last write tells of all.
+	// A bufio.Writer keeps its first error, so the last write reports it.
 	_, err := c.w.Write(w.b)
 	for _, b := range body {
 		_, err = c.w.Write(b)
@@ -184,7 +184,7 @@ func (c *Conn) Write(kind Kind, header any, body ...[]byte) error {
 	return err
 }
 
-// maxKept is how large a header may have been whose buffer is kept.
+// maxKept is up to which size a header's buffer is kept for the next one.
 const maxKept = 4 << 10
 
 // Flush sends what Write has buffered.
@@ -203,13 +203,12 @@ func (c *Conn) Send(kind Kind, header any, body ...[]byte) error {
 }
 
 // Decode reads the header into v, a pointer to an empty one of this package's
-// structs. It takes only the bytes that Write would have written for what they
-// say: a number in a longer form, a flag beside 0 and 1, a text that is not
-// UTF-8, bytes that are left over, and whatever is beyond the bounds stated at
-// the structs is refused. Errors are *FrameError.
+// structs. It accepts only the bytes that Write would have written: a number in a
+// longer form, a flag other than 0 and 1, a text that is not UTF-8, bytes that are
+// left over, and whatever exceeds the bounds of the structs is refused. Errors are
+// *FrameError.
 //
-// Fields of type json.RawMessage hold valid JSON, but what stands in them is
-// for their reader to judge.
+// Fields of type json.RawMessage hold valid JSON; what it says is not checked.
 func (f Frame) Decode(v any) error {
 	h, ok := v.(header)
 	if !ok || h.kind() != f.Kind {

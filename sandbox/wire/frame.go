@@ -36,7 +36,7 @@
 //	                        ◀─  Preview
 //	                        ◀─  Call 1, Call 2, ...   numbered as they are made
 //	                        ◀─  Idle                  only answers can move it
-//	  Reply                 ─▶                        in the order the script shall see
+//	  Reply                 ─▶                        in the order in which the script sees them
 //	                        ◀─  Log
 //	                        ◀─  Done
 //
@@ -110,15 +110,15 @@ type Run struct {
 	Revision  string
 	InputSize int
 	Seed      [32]byte
-	Start     time.Time // the script's clock stands at this until the first answer
+	Start     time.Time // what the script's clock shows until the first answer
 	Limits    Limits
 }
 
 // Limits bound one run inside the worker. All are positive. The parent
 // enforces them a second time, from outside.
 type Limits struct {
-	CPU      time.Duration // that running the script takes; see WallFactor
-	Calls    int           // timers not counted: of these, MaxTimers
+	CPU      time.Duration // of running the script; see WallFactor
+	Calls    int           // without timers, which MaxTimers bounds
 	Parallel int
 	Logs     int64 // bytes of text; also the number of lines
 	Result   int64 // bytes of the result that may cross the pipe
@@ -132,7 +132,7 @@ const (
 	OpRaw      Op = "raw"      // codemode.raw(name, args): the whole CallToolResult
 	OpRead     Op = "read"     // codemode.read(handle, path): Args is {"handle":..., "path":...}
 	OpEmit     Op = "emit"     // emit(handle): Args is {"handle":...}
-	OpTimer    Op = "timer"    // setTimeout and its like: Args is {"ms":...}
+	OpTimer    Op = "timer"    // setTimeout and the like: Args is {"ms":...}
 	OpRun      Op = "run"      // codemode.run(name, input)
 	OpResource Op = "resource" // codemode.resources.<method>(args): Name is the method
 	OpPrompt   Op = "prompt"   // codemode.prompts.<method>(args): Name is the method
@@ -173,8 +173,8 @@ type Preview struct {
 	Report analysis.Report
 }
 
-// Idle says that only answers can move the script on. It is out of date, and
-// must be ignored, unless Made and Taken are the newest numbers.
+// Idle says that only answers can move the script on. It is outdated, and must be
+// ignored, unless Made and Taken are the newest numbers.
 type Idle struct {
 	Run   uint64
 	Made  int // calls made so far
@@ -191,7 +191,7 @@ type Log struct {
 // Done ends a run. The body is the result as JSON; no body means undefined.
 type Done struct {
 	Run         uint64
-	Calls       int // made by the script, timers not counted; some may never have been sent
+	Calls       int // made by the script, without timers; some may never have been sent
 	CPU         time.Duration
 	LogsDropped int // bytes beyond the limit
 	Taken       int // replies that the script was given; those after them came too late

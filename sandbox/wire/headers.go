@@ -29,7 +29,7 @@ func (*Idle) kind() Kind    { return KindIdle }
 func (*Log) kind() Kind     { return KindLog }
 func (*Done) kind() Kind    { return KindDone }
 
-// headerOf returns the header that a caller gave by its value.
+// headerOf returns a header that was passed by value; nil if v is none.
 func headerOf(v any) header {
 	switch v := v.(type) {
 	case Hello:
@@ -135,7 +135,7 @@ func (h *Preview) code(c *coder) {
 	c.flag(&report.Truncated)
 }
 
-// ops and levels stand in a frame as their places here.
+// In a frame, an operation or a level is its index in these lists.
 var (
 	ops    = []Op{OpTool, OpRaw, OpRead, OpEmit, OpTimer, OpRun, OpResource, OpPrompt}
 	levels = []string{"log", "info", "warn", "error", "debug"}

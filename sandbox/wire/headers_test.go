@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"reflect"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"codemode-bridge/analysis"
@@ -99,8 +99,8 @@ func TestHeadersComeBack(t *testing.T) {
 		if err := f.Decode(v); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(value(v), h) {
-			t.Fatalf("got %+v, want %+v", value(v), h)
+		if diff := cmp.Diff(h, value(v), exactTimes); diff != "" {
+			t.Fatalf("what came back (-want +got):\n%s", diff)
 		}
 		b.Reset()
 		if err := New(nil, &b).Send(kind, value(v)); err != nil || !bytes.Equal(b.Bytes(), first) {

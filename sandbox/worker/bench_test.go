@@ -40,7 +40,7 @@ func megabyte() string {
 	return string(text)
 }
 
-// BenchmarkReply1MB and its like are a call whose answer is JSON of that size,
+// BenchmarkReply1MB and the like are a call whose answer is JSON of that size,
 // from the parent's frame to the script's value.
 func BenchmarkReply1MB(b *testing.B)  { benchmarkReply(b, 1) }
 func BenchmarkReply10MB(b *testing.B) { benchmarkReply(b, 10) }

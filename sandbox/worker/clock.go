@@ -43,14 +43,14 @@ type clock struct {
 	since   time.Time     // of the last resume; zero while paused
 	cpuAt   time.Duration // what cpu returned at the beginning of the run
 	timer   *time.Timer
-	set     bool   // the timer will come
+	set     bool   // the timer will go off
 	stopped string // the limit for which stop was called; empty before
 	// What was used when stop was called, or the script ran again after that.
 	stopCPU, stopWall time.Duration
 }
 
-// started is what processorTime counts from where the system does not tell: all
-// time counts then.
+// started is what processorTime counts from where the system does not report the
+// processor time: there all time counts.
 var started = time.Now()
 
 func newClock(busy func(), end func(limit string)) *clock {
@@ -78,8 +78,8 @@ func (c *clock) resume() {
 	if left < lookEvery { // of wall time; the processor is asked only now
 		_, left = c.left(c.since)
 	}
-	// A timer that is set comes within lookEvery; only less than that is left
-	// to the limit is a reason to have it earlier.
+	// A timer that is set goes off within lookEvery: it is set anew only if the
+	// limit is reached before that.
 	if !c.set || left < lookEvery {
 		c.arm(left)
 	}
@@ -135,7 +135,8 @@ func (c *clock) close() {
 	}
 }
 
-// arm sets the timer, for the time that is left or a look before that.
+// arm sets the timer to go off after the time that is left, or for a look before
+// that.
 func (c *clock) arm(left time.Duration) {
 	after := max(0, min(left, lookEvery))
 	c.set = true

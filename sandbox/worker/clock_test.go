@@ -96,8 +96,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A script is charged for the processor that it had. One that had too little of it
-// for its time on the wall is stopped too, by a limit of another name.
+// A script is charged for the processor time that it had. One that had too little
+// of it is stopped too, by the limit of wall time.
 func TestClockOfABusyMachine(t *testing.T) {
 	const limit = time.Second
 	for name, row := range map[string]struct {
@@ -124,7 +124,7 @@ func TestClockOfABusyMachine(t *testing.T) {
 				c := newClock(func() {}, func(limit string) { ended <- limit })
 				c.cpu = func() time.Duration { return time.Hour + time.Duration(float64(time.Since(began))*row.share) }
 				defer c.close()
-				time.Sleep(time.Hour) // what the worker did before this run is no matter
+				time.Sleep(time.Hour) // what the worker did before this run does not count
 				c.begin(limit, func(limit string) { at = time.Since(began) - time.Hour; stopped <- limit })
 				c.resume()
 				time.Sleep(row.runs)

@@ -16,7 +16,7 @@ import (
 // notice the end of the pipe.
 type inbox struct {
 	conn pipe
-	// lost, if set, is told by the goroutine that the pipe ended.
+	// lost, if set, is called by the goroutine when the pipe has ended.
 	lost func(error)
 
 	mu     sync.Mutex
@@ -72,8 +72,8 @@ func (b *inbox) arrived() bool {
 	return len(b.queue) > 0 || b.fail != nil || b.reader == readerNone && b.conn.Buffered() > 0
 }
 
-// readAhead starts the goroutine unless somebody reads already. What it may
-// have to keep is bounded: a parent sends what the script asked for.
+// readAhead starts the goroutine unless somebody reads already. What it reads is
+// bounded: a parent sends only what the script asked for.
 func (b *inbox) readAhead() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

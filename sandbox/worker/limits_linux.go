@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slack is what the process needs beside the heap: Go's own tables, stacks,
+// slack is what the process needs besides the heap: Go's own tables, stacks,
 // and what has been freed and not yet given back.
 const slack = 128 << 20
 
-// harden confines the process, each step best effort, and says what held. It
+// harden confines the process, each step best effort, and reports each. It
 // runs after Hello, when everything that is needed is loaded and open; none
 // of it can be undone.
 func harden(heap int64) map[string]string {
@@ -30,7 +30,7 @@ func harden(heap int64) map[string]string {
 	limit := func(resource int, n uint64) error {
 		return unix.Setrlimit(resource, &unix.Rlimit{Cur: n, Max: n})
 	}
-	step("first-when-memory-is-short", preferForKilling()) // not dumpable, it could not
+	step("first-when-memory-is-short", preferForKilling()) // impossible after not-dumpable
 	step("parent-death-signal", unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0))
 	step("not-dumpable", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	step("no-new-privileges", everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0))

@@ -2,6 +2,5 @@
 
 package worker
 
-// limitData says that the system bounds the process's data and its system
-// calls too.
+// limitData says whether the process's data and its system calls are limited too.
 const limitData = true

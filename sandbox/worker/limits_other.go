@@ -9,4 +9,4 @@ func harden(heap int64) map[string]string {
 	return map[string]string{"confinement": "not available on this system"}
 }
 
-func closeInherited() {} // on Windows handles are passed on one by one
+func closeInherited() {} // on Windows a process inherits only the handles it is given

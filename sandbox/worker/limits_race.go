@@ -2,6 +2,6 @@
 
 package worker
 
-// limitData is off because the race detector takes memory of its own, many
-// times what the program does, and makes system calls of its own.
+// limitData is off: the race detector takes many times the program's memory, and
+// makes system calls of its own.
 const limitData = false

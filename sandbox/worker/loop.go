@@ -21,10 +21,10 @@ type run struct {
 	made    int       // calls numbered so far
 	sent    int       // of these, handed to the parent
 	taken   int       // answers taken
-	calls   int       // of made, those that are no timers
+	calls   int       // of made, those that are not timers
 	timers  int
 	open    map[int]wire.Op // sent, and the answer not taken
-	busy    int             // of open, those that are no timers
+	busy    int             // of open, those that are not timers
 	unsent  []unsentCall    // numbered, waiting for fewer open calls, in order
 	dropped map[int]bool    // timers that were cleared
 
@@ -40,8 +40,8 @@ type unsentCall struct {
 	args   []byte
 }
 
-// prepare makes the next run, as far as that is possible before it is known.
-// It takes a quarter of a short run's time, and now nobody waits.
+// prepare makes the next run, as far as possible before its script is known. That
+// takes a quarter of a short run's time, and nobody waits for it now.
 func (w *worker) prepare() { w.spare = w.newRun() }
 
 func (w *worker) newRun() *run {
@@ -75,7 +75,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	var result []byte
 	var notes []string
 	if fail == nil {
-		// It goes with the first call, or when the script runs on: see newWorker.
+		// Sent with the first call, or when the script runs on: see newWorker.
 		r.write(wire.KindPreview, wire.Preview{Run: header.ID, Report: report})
 		e.Begin()
 		for !e.Ended() && r.err == nil {
@@ -122,36 +122,38 @@ func (r *run) next(e *realm.Engine) error {
 			if h.Run != r.header.ID {
 				continue // of a run before this one
 			}
-			op, open := r.open[h.Number]
-			if !open {
-				return fmt.Errorf("an answer to call %d, which is not open", h.Number)
-			}
-			delete(r.open, h.Number)
-			if op != wire.OpTimer {
-				r.busy--
-			}
-			r.taken++
-			if h.Time.After(r.time) {
-				r.time = h.Time.UTC() // never back: a script's clock is monotonic
-			}
-			r.sendCalls()
-			if r.dropped[h.Number] {
-				delete(r.dropped, h.Number)
-				return nil
-			}
-			e.Answer(h.Number, h, f.Body)
-			return nil
-		case wire.KindNames:
-			// The next run's; this one keeps the names it began with.
-			h, err := wire.Decode[wire.Names](f)
-			if err != nil {
+			return r.take(e, h, f.Body)
+		case wire.KindNames: // the next run's; this one keeps the names it began with
+			if err := r.w.readNames(f); err != nil {
 				return err
 			}
-			r.w.names = realm.ReadNames(h, f.Body)
 		default:
 			return fmt.Errorf("a %s frame in the middle of a run", f.Kind)
 		}
 	}
+}
+
+// take gives an answer to the engine, unless it is a cleared timer's.
+func (r *run) take(e *realm.Engine, h wire.Reply, body []byte) error {
+	op, open := r.open[h.Number]
+	if !open {
+		return fmt.Errorf("an answer to call %d, which is not open", h.Number)
+	}
+	delete(r.open, h.Number)
+	if op != wire.OpTimer {
+		r.busy--
+	}
+	r.taken++
+	if h.Time.After(r.time) {
+		r.time = h.Time.UTC() // never back: a script's clock is monotonic
+	}
+	r.sendCalls()
+	if r.dropped[h.Number] {
+		delete(r.dropped, h.Number)
+		return nil
+	}
+	e.Answer(h.Number, h, body)
+	return nil
 }
 
 // frame sends what was written and returns the parent's next frame. If none
@@ -189,7 +191,7 @@ func (r *run) Call(op wire.Op, name string, args []byte, at analysis.Position) (
 }
 
 // sendCalls sends unsent calls, in the order of their numbers, while fewer than
-// the limit are open. Timers are no load on anybody and do not count, but
+// the limit are open. Timers put no load on anybody and do not count, but
 // keep their place in the order.
 func (r *run) sendCalls() {
 	for len(r.unsent) > 0 {
@@ -211,7 +213,7 @@ func (r *run) sendCalls() {
 func (r *run) Drop(number int) { r.dropped[number] = true }
 
 func (r *run) Log(level, text string) {
-	// The limit bounds the lines too: an empty one is no byte, but a frame.
+	// The limit bounds the number of lines too: an empty one takes a frame.
 	if int64(r.lines) >= r.header.Limits.Logs {
 		r.logsDropped += max(1, len(text))
 		return
@@ -236,7 +238,7 @@ func (r *run) Log(level, text string) {
 	}
 }
 
-// logDelay is how long lines of the console may wait for others.
+// logDelay is how long a line of the console may wait to be sent with others.
 const logDelay = 5 * time.Millisecond
 
 func (r *run) Now() time.Time      { return r.time }

@@ -31,8 +31,8 @@ type monitor struct {
 	flush   func() error
 	started bool
 	active  atomic.Bool // a script is running, not waiting
-	deed    sync.Mutex  // held while it is decided to end the process
-	over    bool        // there is no run; under deed
+	judging sync.Mutex  // held while the monitor decides whether to end the process
+	over    bool        // there is no run; guarded by judging
 	asleep  atomic.Bool
 	wake    chan struct{}
 	quit    chan struct{}
@@ -76,8 +76,8 @@ func (m *monitor) begin()  { m.set(false) }
 func (m *monitor) finish() { m.set(true) }
 
 func (m *monitor) set(over bool) {
-	m.deed.Lock()
-	defer m.deed.Unlock()
+	m.judging.Lock()
+	defer m.judging.Unlock()
 	m.over = over
 }
 
@@ -128,8 +128,8 @@ func (m *monitor) run() {
 // look ends the process if the heap of a run is over its limit. A small excess may be
 // garbage that the collector, which has to share the processors, has not reached yet.
 func (m *monitor) look() {
-	m.deed.Lock()
-	defer m.deed.Unlock()
+	m.judging.Lock()
+	defer m.judging.Unlock()
 	if m.over {
 		return
 	}

@@ -33,7 +33,7 @@ func start(t testing.TB) *parent {
 	w := newWorker(wire.New(toWorker, fromWorker),
 		func(code int) { p.exits <- code; select {} },
 		func(int64) map[string]string { return nil })
-	w.clock.grace = time.Minute // nothing here is to end the process of the tests, however busy the machine
+	w.clock.grace = time.Minute // nothing here may end the process of the tests, however busy the machine
 	go func() {
 		err := w.serve()
 		fromWorker.CloseWithError(io.EOF)

@@ -127,8 +127,8 @@ func TestProcessEndsWithItsPipeWhileAScriptRuns(t *testing.T) {
 	}
 }
 
-// TestProcessLimits runs what a worker does not survive, and looks at how it
-// says so.
+// TestProcessLimits runs what a worker does not survive, and checks how it
+// reports that.
 func TestProcessLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes that fill memory")
@@ -227,8 +227,8 @@ func TestProcessRefusesAnotherProtocol(t *testing.T) {
 	}
 }
 
-// TestProcessRefusesBrokenFrames holds that a frame that is none ends a worker
-// always in the same way, while it waits and while a script runs.
+// TestProcessRefusesBrokenFrames holds that a broken frame always ends a worker in
+// the same way, while it waits and while a script runs.
 func TestProcessRefusesBrokenFrames(t *testing.T) {
 	for i := range 20 {
 		c := startChild(t, 64<<20)
@@ -249,8 +249,8 @@ func TestProcessRefusesBrokenFrames(t *testing.T) {
 	}
 }
 
-// TestProcessHardening holds that a worker says of each step whether it held,
-// and that the ones every Linux has did.
+// TestProcessHardening holds that a worker reports each step of its confinement, and
+// that those which every Linux has succeeded.
 func TestProcessHardening(t *testing.T) {
 	c := startChild(t, 64<<20)
 	if len(c.ready.Hardening) == 0 {

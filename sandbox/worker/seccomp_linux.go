@@ -15,18 +15,18 @@ import (
 // EPERM, so that a runtime that asks for something new finds it missing, as
 // on an older kernel.
 var allowed = []uintptr{
-	// its pipes, the runtime's poller, and what is asked for most first
+	// its pipes and the runtime's poller, the most frequent calls first
 	unix.SYS_FUTEX, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE,
 	unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_CREATE1, unix.SYS_EVENTFD2,
 	// time and the scheduler
 	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY,
 	unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_RESTART_SYSCALL,
-	// memory; without a page that is both written and run, see below
+	// memory; for mmap and mprotect see seccompFilter
 	unix.SYS_MADVISE, unix.SYS_MUNMAP, unix.SYS_MINCORE,
 	// signals and threads of its own
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
 	unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ,
-	// its end, and chance
+	// its end, and randomness
 	unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_GETRANDOM,
 }
 

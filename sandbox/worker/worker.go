@@ -56,8 +56,8 @@ func Main() {
 	closeInherited()
 	time.Local = scriptZone // a script must not learn, or depend on, where it runs
 	debug.SetMaxStack(maxStack)
-	// The monitor must run while native code loops. And a number that was set
-	// keeps the runtime from looking for a better one in files from time to time.
+	// The monitor must run while native code loops. Once the number is set, the
+	// runtime no longer reads the control group's files to adjust it.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	conn := wire.New(os.Stdin, os.Stdout)
 	w := newWorker(conn, os.Exit, harden)
@@ -106,7 +106,7 @@ type worker struct {
 	spare  *run // the next one
 	clock  *clock
 	watch  *monitor
-	guest  bool // in a process of others, whose memory it does not watch; it makes nothing in advance
+	guest  bool // in somebody else's process: it watches no memory and prepares no run
 }
 
 func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[string]string) *worker {
@@ -127,19 +127,9 @@ func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[strin
 // serve greets the parent and serves its runs. It returns nil when the pipe
 // closes, and an error when the parent does not keep to the protocol.
 func (w *worker) serve() error {
-	f, err := w.inbox.next()
+	hello, err := w.readHello()
 	if err != nil {
 		return notGone(err)
-	}
-	if f.Kind != wire.KindHello {
-		return fmt.Errorf("the first frame is a %s frame, not hello", f.Kind)
-	}
-	hello, err := wire.Decode[wire.Hello](f)
-	if err != nil {
-		return err
-	}
-	if hello.Version != wire.Version {
-		return fmt.Errorf("the parent speaks version %d, this worker %d", hello.Version, wire.Version)
 	}
 	w.watch = newMonitor(hello.Heap, w.exit, w.conn.Flush)
 	if !w.guest {
@@ -161,20 +151,11 @@ func (w *worker) serve() error {
 		}
 		switch f.Kind {
 		case wire.KindNames:
-			h, err := wire.Decode[wire.Names](f)
-			if err != nil {
+			if err := w.readNames(f); err != nil {
 				return err
 			}
-			w.names = realm.ReadNames(h, f.Body)
 		case wire.KindRun:
-			h, err := wire.Decode[wire.Run](f)
-			if err != nil {
-				return err
-			}
-			if h.InputSize < 0 || h.InputSize > len(f.Body) {
-				return fmt.Errorf("an input of %d bytes in a body of %d", h.InputSize, len(f.Body))
-			}
-			if err := w.run(h, f.Body[:h.InputSize], string(f.Body[h.InputSize:])); err != nil {
+			if err := w.serveRun(f); err != nil {
 				return err
 			}
 		case wire.KindReply:
@@ -183,6 +164,43 @@ func (w *worker) serve() error {
 			return fmt.Errorf("a %s frame that no worker expects", f.Kind)
 		}
 	}
+}
+
+func (w *worker) readHello() (wire.Hello, error) {
+	f, err := w.inbox.next()
+	if err != nil {
+		return wire.Hello{}, err
+	}
+	if f.Kind != wire.KindHello {
+		return wire.Hello{}, fmt.Errorf("the first frame is a %s frame, not hello", f.Kind)
+	}
+	hello, err := wire.Decode[wire.Hello](f)
+	if err == nil && hello.Version != wire.Version {
+		err = fmt.Errorf("the parent speaks version %d, this worker %d", hello.Version, wire.Version)
+	}
+	return hello, err
+}
+
+// serveRun serves the run that a Run frame starts.
+func (w *worker) serveRun(f wire.Frame) error {
+	h, err := wire.Decode[wire.Run](f)
+	if err != nil {
+		return err
+	}
+	if h.InputSize < 0 || h.InputSize > len(f.Body) {
+		return fmt.Errorf("an input of %d bytes in a body of %d", h.InputSize, len(f.Body))
+	}
+	return w.run(h, f.Body[:h.InputSize], string(f.Body[h.InputSize:]))
+}
+
+// readNames keeps the names of a Names frame for the runs to come.
+func (w *worker) readNames(f wire.Frame) error {
+	h, err := wire.Decode[wire.Names](f)
+	if err != nil {
+		return err
+	}
+	w.names = realm.ReadNames(h, f.Body)
+	return nil
 }
 
 // notGone returns err, but nil for the end of the pipe: between runs, that is how a

@@ -103,7 +103,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestToolCalledThen holds that a server is no promise, whatever its tools are
+// TestToolCalledThen holds that a server is not a promise, whatever its tools are
 // called, so that an async function can return it; its tool can be called.
 func TestToolCalledThen(t *testing.T) {
 	p := start(t)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// This file finds out to which call of ours a request of the server belongs.
+// This file finds out which call of ours a request of the server belongs to.
 
 // CallKey is the member of _meta in which the tap tells a handler of the SDK which
 // call a server's request belongs to. The server's own _meta is taken out.
@@ -29,6 +29,8 @@ func (t *Tap) Asker(meta map[string]any, cancel context.CancelCauseFunc) *Exchan
 	return x
 }
 
+// during calls cancel when x is over or, with oneOf, the last exchange of its
+// listener.
 func (t *Tap) during(x *Exchange, oneOf bool, cancel context.CancelCauseFunc) {
 	context.AfterFunc(x.life, func() {
 		if oneOf {
@@ -60,9 +62,9 @@ func (t *Tap) sibling(x *Exchange) *Exchange {
 	return nil
 }
 
-// belongs returns the exchange that a message of the server belongs to which
-// names none. On a stream that answers one request it is that one's; else all
-// exchanges with a listener must be for the same one.
+// belongs returns the exchange that a message of the server belongs to if it names
+// none. On a stream that answers one request it is that one's; otherwise all exchanges
+// with a listener must be for the same one.
 func (t *Tap) belongs(stream []byte) *Exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,8 +100,8 @@ func (t *Tap) request(e envelope, msg, stream []byte) []byte {
 	return msg
 }
 
-// tie writes a request of the server anew, with the name of the call that it
-// belongs to in place of its _meta.
+// tie rewrites a request of the server with the name of the call that it belongs to in
+// place of its _meta.
 func (t *Tap) tie(e envelope, stream []byte) []byte {
 	name := ""
 	if x := t.belongs(stream); x != nil {

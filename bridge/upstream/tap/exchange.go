@@ -86,7 +86,7 @@ func (x *Exchange) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// exchangeOf is the exchange of a request; those that the SDK makes by itself
+// exchangeOf returns the exchange of a request; those that the SDK makes by itself
 // have one of their own, of which nothing is kept.
 func exchangeOf(ctx context.Context) *Exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
@@ -95,11 +95,11 @@ func exchangeOf(ctx context.Context) *Exchange {
 	return new(Exchange)
 }
 
-// Life is the context of the call. It has the values of the one that NewExchange
+// Life returns the context of the call. It has the values of the one that NewExchange
 // was given, and ends with End.
 func (x *Exchange) Life() context.Context { return x.life }
 
-// Tie is the progress token that names the exchange to the server; empty without
+// Tie returns the progress token that names the exchange to the server; empty without
 // a listener.
 func (x *Exchange) Tie() string { return x.tie }
 
@@ -125,8 +125,8 @@ func (x *Exchange) resolve(result []byte, err error) {
 	x.result, x.err = result, err
 }
 
-// tell passes on what the server says without waiting for who is told. Most
-// calls have nothing, so the first report starts the goroutine.
+// tell passes on what the server says without waiting for the listener. Most calls
+// have no report, so the first one starts the goroutine.
 func (x *Exchange) tell(report func(Listener)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -35,7 +35,7 @@ type HTTP struct {
 	url     string
 	sse     bool
 	base    *http.Transport
-	origin  string // the only one that is spoken to
+	origin  string // no request goes to another
 	headers map[string]string
 	auth    Authorizer    // may be nil
 	probe   time.Duration // how long server/discover may take
@@ -85,8 +85,8 @@ func NewHTTP(t *Tap, o HTTPOptions) (*HTTP, error) {
 }
 
 // keep notes a connection, to be closed with the tap: a Transport dials ahead,
-// and what it has dialled for a request that is over may become idle after the
-// idle ones were closed.
+// and a connection for a request that is over may become idle after the idle ones
+// were closed.
 func (w *HTTP) keep(c net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +138,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// Transport is the SDK's transport over it.
+// Transport returns the SDK's transport over it.
 func (w *HTTP) Transport() mcp.Transport {
 	// The bounds of the events are the tap's; the SDK's own, which would end
 	// the session, is out of the way.
@@ -227,8 +227,7 @@ func (w *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // send sends a request with its authorization, and once more where that was
-// renewed for it. needed is why a person must log in, if that is what the answer
-// means.
+// renewed for it. needed says why a person must log in, if the answer means that.
 func (w *HTTP) send(req *http.Request) (resp *http.Response, needed, err error) {
 	if w.auth == nil {
 		resp, err = w.base.RoundTrip(req)
@@ -272,7 +271,7 @@ func (w *HTTP) send(req *http.Request) (resp *http.Response, needed, err error) 
 	}
 }
 
-// standIn is an answer that no server gave.
+// standIn makes an answer that no server gave.
 func standIn(req *http.Request, status int, body []byte) *http.Response {
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
@@ -320,7 +319,7 @@ func (w *HTTP) refusal(req *http.Request, resp *http.Response, x *Exchange) {
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 		w.tap.refused.Store(int32(resp.StatusCode))
 	}
-	// What is read up to here is all of it: an error to a call is short.
+	// This much is taken for all of it: the error of a call is short.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	resp.Body = &refused{Reader: bytes.NewReader(body), Closer: resp.Body}
 	if x == nil {
@@ -346,21 +345,21 @@ func (w *HTTP) refusal(req *http.Request, resp *http.Response, x *Exchange) {
 	x.resolve(nil, StatusError(resp.StatusCode))
 }
 
-// ErrSessionEnded is the end of a request whose session has ended.
+// ErrSessionEnded is the error of a request whose session has ended.
 var ErrSessionEnded = errors.New("the session ended")
 
-// ErrBroken is why an answer has no end.
+// ErrBroken says that an answer has no end.
 var ErrBroken = errors.New("the answer broke off")
 
-// An Authorizer has what stands in the Authorization header of the requests. An
-// error of its that [NeedsLogin] lasts until a person does something. Its methods
-// are called from several goroutines at once.
+// An Authorizer supplies the Authorization header of the requests. An error of its
+// for which [NeedsLogin] is true lasts until a person does something. Its methods are
+// called from several goroutines at once.
 type Authorizer interface {
 	// Token returns the bearer token for the next request; empty: none.
 	Token(ctx context.Context) (string, error)
 	// Refused is told that a request with the token was answered with 401 or
 	// 403. It reports whether the request is to be sent again, which is done
-	// once. Without an error, the answer stands for itself.
+	// once. Without an error, the answer speaks for itself.
 	Refused(ctx context.Context, token string, status int, header http.Header) (again bool, err error)
 }
 
@@ -464,8 +463,8 @@ func (r *reply) make() {
 
 func (r *reply) Close() error { return r.body.Close() }
 
-// readAll reads r to its end in pieces, so that no more than the limit is held
-// before it is known to be kept.
+// readAll reads r to its end in pieces, so that little more than the limit is ever
+// held.
 func readAll(r io.Reader, limit int64) (data []byte, over bool, err error) {
 	var chunks [][]byte
 	var size int64

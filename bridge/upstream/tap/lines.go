@@ -40,7 +40,7 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 		switch {
 		case over != nil:
 			over.add(part)
-			runtime.Gosched() // this is no use to anybody, and may take long
+			runtime.Gosched() // this line is of no use, and may take long
 		case size > l.limit+1: // the line's end is not counted
 			over = new(skeleton)
 			for _, chunk := range chunks {
@@ -75,8 +75,8 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 // two streams of lines. Unlike the SDK's, it survives whatever a server prints:
 // lines that are no messages are logged and skipped.
 //
-// It has two goroutines, which end some time after Close: see wait. They are
-// there for the unusual: one reads until the first call of a tool, since a
+// It has two goroutines, which end some time after Close: see Wait. They are
+// there for unusual cases: one reads until the first call of a tool, since a
 // server may be silent before that, and then the SDK's own goroutine does; the
 // other writes what the server does not take at once. A goroutine in between
 // would cost every call a change of threads in each direction.
@@ -107,7 +107,7 @@ type Lines struct {
 
 	mu     sync.Mutex
 	hungUp bool  // the server ended the connection
-	why    error // and not by ending its output
+	why    error // unless it ended its output
 }
 
 // NewLines makes the connection over two streams. A server that is silent on
@@ -166,7 +166,7 @@ func (c *Lines) interrupt() {
 
 // Write sends a message, or queues it. It does not wait until the server has
 // read it: a caller whose context ends must be able to leave, and a message
-// must never be sent by half.
+// must never be sent in part.
 func (c *Lines) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -260,8 +260,8 @@ func (c *Lines) pass(m jsonrpc.Message) bool {
 	}
 }
 
-// decode is jsonrpc.DecodeMessage, but for the usual case, a result, without its
-// price: the SDK's decoder takes a buffer of 32 KB for each message.
+// decode is jsonrpc.DecodeMessage, but cheaper in the usual case, a result: the SDK's
+// decoder takes a buffer of 32 KB for each message.
 func decode(data []byte) (jsonrpc.Message, error) {
 	e, err := parseEnvelope(data)
 	if err == nil && e.method == nil && e.err == nil {

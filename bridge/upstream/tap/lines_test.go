@@ -61,8 +61,7 @@ func (c *peerEnd) answer(t *testing.T, n int) {
 	}
 }
 
-// The answers come in their order, and a read ends with the connection, whoever
-// reads.
+// The answers come in order, and a read ends with the connection, whoever reads.
 func TestLineConnReads(t *testing.T) {
 	c := pipedConn(t)
 	for n := range 5 {
@@ -156,7 +155,7 @@ func TestLineConnWrites(t *testing.T) {
 		next()
 	}
 
-	// Full again, with a queue that is full too: who gives up leaves nothing.
+	// Full again, with a full queue, too: a caller that gives up leaves nothing.
 	n := last[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -8,7 +8,7 @@ import (
 )
 
 // tryWrite writes as much to a pipe as it takes without waiting, and returns
-// how much that was. What else there is to say of the pipe, a proper write will.
+// how much that was. Errors are left to a proper write.
 func tryWrite(w io.Writer, data []byte) (n int) {
 	pipe, ok := w.(syscall.Conn)
 	if !ok {

@@ -19,7 +19,7 @@ const (
 
 // A listening is the body of the answer to subscriptions/listen, the stream on
 // which a server of 2026-07-28 announces changes. The SDK opens it once and does
-// not miss it when it ends, as it does with each restart of the server or of a
+// nothing when it ends, as it does with each restart of the server or of a
 // proxy on the way. So the listening asks again, by itself, and has the tools
 // listed, since a change may have gone unannounced meanwhile:
 //

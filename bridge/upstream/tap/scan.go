@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// This file reads JSON where it lies, without copying it and without recursion.
+// This file reads JSON in place, without copying it and without recursion.
 // It finds where members of an object begin and end, whatever their size and
 // depth; it does not check what is inside of them (json.Valid does, where a
 // part is handed on).
@@ -198,9 +198,8 @@ func parseEnvelope(msg []byte) (envelope, error) {
 	return e, nil
 }
 
-// A skeleton keeps of a message that is too large to be kept only what its
-// outermost object holds by itself, with nested values emptied, so that it can
-// still be told which request the message answers.
+// A skeleton is what is kept of a message beyond the limit: its outermost object with
+// nested values emptied, which still tells which request the message answers.
 type skeleton struct {
 	kept              []byte
 	depth             int

@@ -126,11 +126,11 @@ func New(o Options) *Tap {
 // Changed gets a token when the server says that its tools changed.
 func (t *Tap) Changed() <-chan struct{} { return t.changed }
 
-// Refused is the HTTP status with which the server refused our credentials, 0 if
+// Refused returns the HTTP status with which the server refused our credentials, 0 if
 // it did not.
 func (t *Tap) Refused() int { return int(t.refused.Load()) }
 
-// LoginNeeded is the error of the Authorizer with which the session ends; nil if
+// LoginNeeded returns the error of the Authorizer with which the session ends; nil if
 // there is none.
 func (t *Tap) LoginNeeded() error {
 	if needed := t.login.Load(); needed != nil {
@@ -139,7 +139,7 @@ func (t *Tap) LoginNeeded() error {
 	return nil
 }
 
-// Status is the HTTP status of the last answer if it was an error, else 0.
+// Status returns the HTTP status of the last answer if it was an error, else 0.
 func (t *Tap) Status() StatusError { return StatusError(t.status.Load()) }
 
 // show makes text of the server fit to be shown.
@@ -158,7 +158,7 @@ const (
 // nor that of other servers; what it delays are this server's own messages.
 func (t *Tap) waste(size int) {
 	if t.useless.Add(1)%32 == 0 {
-		runtime.Gosched() // others, who have work of use, come first
+		runtime.Gosched() // useful work comes first
 	}
 	now := time.Now()
 	delay := t.patience.ReserveN(now, min(1+size/256, wasteAtOnce)).DelayFrom(now)
@@ -193,7 +193,7 @@ func (t *Tap) notMessage(line []byte) {
 	t.Drop("it is not a message", line)
 }
 
-// Garbage is the first line that was no message, quoted, or empty.
+// Garbage returns the first line that was not a message, quoted; empty: there was none.
 func (t *Tap) Garbage() string {
 	if text := t.stray.Load(); text != nil {
 		return *text
@@ -289,8 +289,8 @@ func (t *Tap) answer(e envelope, x *Exchange) []byte {
 	if !x.capture {
 		return response(e.id, "result", e.result)
 	}
-	// Bytes that are not UTF-8 are no JSON, though json.Valid takes them:
-	// replaced, as every decoder of JSON does.
+	// json.Valid accepts bytes that are not UTF-8. They are replaced, as every
+	// decoder of JSON does.
 	result := bytes.ToValidUTF8(e.result, []byte("\uFFFD"))
 	x.resolve(result, nil)
 	standIn := []byte(`{"content":[],"tools":[]}`)
@@ -389,7 +389,7 @@ func (t *Tap) notification(e envelope, msg, stream []byte) []byte {
 	return nil
 }
 
-// announce has the tools listed again before long.
+// announce has the tools listed again soon.
 func (t *Tap) announce() {
 	select {
 	case t.changed <- struct{}{}:

@@ -1,8 +1,7 @@
-// Package auditcmd is the commands that read, check and keep the audit log, and
-// those that follow it. Command is the group audit; Show and Tail stand
-// elsewhere in the command line as well. What they print of records is made by
-// bridge/audit; where the log is, and how it is opened, is for the program to
-// say, in a Log.
+// Package auditcmd has the commands that read, check, maintain and follow the audit
+// log. Command is the group "audit"; Tail is "tail", and Show is also "runs show".
+// Package bridge/audit formats what they print; a Log, which the program fills in,
+// says where the audit log is and how it is opened.
 package auditcmd
 
 import (
@@ -22,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A Log is what the commands stand on: where they read and write, and how they
-// come to the audit log that the command line and the configuration name.
+// A Log is what the commands need of the program: its console, and access to the
+// audit log that the command line or the configuration names.
 type Log struct {
 	*cli.Console
 	Version string // of the program
@@ -34,14 +33,13 @@ type Log struct {
 	Load   func() (*config.Config, error) // the present configuration
 }
 
-// Fingerprints is the purpose of the key that fingerprints of hidden values are
-// made with.
+// Fingerprints names the key with which fingerprints of hidden values are made.
 const Fingerprints = "fingerprints"
 
 // RepairHint says what to do about a damaged log.
 const RepairHint = "hint: calls are refused until codemode-bridge audit repair has set the damaged log aside"
 
-// Command reads, checks and keeps the audit log.
+// Command is the command group "audit".
 func (l *Log) Command() *cobra.Command {
 	group := &cobra.Command{Use: "audit", Short: "The audit log: what was asked, decided and done"}
 	group.AddCommand(l.query(), l.Show("Show what one run did: script, preview, every call"), l.stats(), l.export(),
@@ -49,23 +47,23 @@ func (l *Log) Command() *cobra.Command {
 	return group
 }
 
-// errNoLog ends a command that needs an audit log where there is none; it has
-// been said.
+// errNoLog ends a command that needs an audit log and has found none; the person
+// has been told.
 var errNoLog = &cli.ExitError{Code: cli.ExitFailed}
 
-// With opens the audit log to read, if there is one, and does one thing with
-// it. Where there is none it says so, and the error ends the command.
+// With opens the audit log for reading and calls do with it. If there is none, it
+// says so and returns an error that ends the command.
 func (l *Log) With(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
 	return l.with(ctx, true, do)
 }
 
-// WithAny is With for commands that have nothing to do where there is no log.
+// WithAny is With for commands that succeed, having nothing to do, if there is no
+// log.
 func (l *Log) WithAny(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
 	return noLogIsEmpty(l.With(ctx, do))
 }
 
-// read is With for commands to which no log is an empty one: they say what they
-// would say of that.
+// read is With for commands that treat a missing log as an empty one.
 func (l *Log) read(ctx context.Context, do func(context.Context, ledger.Store) error) error {
 	err := l.With(ctx, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
 	if errors.Is(err, errNoLog) {
@@ -74,8 +72,7 @@ func (l *Log) read(ctx context.Context, do func(context.Context, ledger.Store) e
 	return err
 }
 
-// write is With for commands that change the log; where there is none they have
-// nothing to do.
+// write is WithAny for commands that change the log.
 func (l *Log) write(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
 	return noLogIsEmpty(l.with(ctx, false, do))
 }

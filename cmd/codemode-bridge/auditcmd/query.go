@@ -62,7 +62,7 @@ func (l *Log) query() *cobra.Command {
 	return c
 }
 
-// printRows prints rows in a format and says when there may be more.
+// printRows prints rows in a format, and says so if there may be more than limit.
 func (l *Log) printRows(rows audit.Rows, format string, limit int) error {
 	n := 0
 	counted := func(yield func(ledger.Row, error) bool) {

@@ -15,16 +15,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A Selection is what the flags of a command say of the rows it wants.
+// A Selection holds the flags that select rows.
 type Selection struct{ audit.Selection }
 
-// flags adds the flags to a command.
+// flags adds all of its flags to a command.
 func (s *Selection) flags(l *Log, c *cobra.Command) {
 	f := c.Flags()
 	s.Period(c)
 	f.StringSliceVar(&s.Events, "event-type", nil, "only these `events`: "+strings.Join(audit.EventWords, ", "))
 	f.StringSliceVar(&s.Decisions, "decision", nil, "only what policy `decided`: allow, ask, deny; or denied: everything that was refused, whoever said no")
-	f.StringSliceVar(&s.Outcomes, "outcome", nil, "only calls that `ended` this way: done, failed, refused (or denied), unknown, stopped")
+	f.StringSliceVar(&s.Outcomes, "outcome", nil, "only calls that `ended` this way: "+strings.Join(audit.OutcomeWords, ", ")+"; denied is another word for refused")
 	f.StringSliceVar(&s.Risks, "risk", nil, "only calls of this `risk`: low, medium, high, critical")
 	f.StringVar(&s.Tool, "tool", "", "only tools that a `pattern` over server__tool matches; * stands for anything")
 	f.StringSliceVar(&s.Servers, "server", nil, "only calls of this `server`")
@@ -42,7 +42,7 @@ func (s *Selection) flags(l *Log, c *cobra.Command) {
 	cli.CompleteWith(c, "run", l.CompleteRun)
 }
 
-// Period adds the flags of a period alone.
+// Period adds only the flags that select a period.
 func (s *Selection) Period(c *cobra.Command) {
 	c.Flags().StringVar(&s.Since, "since", "", "not before this `time`: 2h, 7d, 2026-01-31, 2026-01-31T15:04")
 	c.Flags().StringVar(&s.Until, "until", "", "before this `time`, written like --since")

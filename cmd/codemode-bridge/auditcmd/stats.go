@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// stats counts.
+// stats prints statistics, and suggests rules.
 func (l *Log) stats() *cobra.Command {
 	var s Selection
 	c := &cobra.Command{
@@ -54,7 +54,7 @@ func (l *Log) stats() *cobra.Command {
 	return c
 }
 
-// unused are the rules of the present configuration that the log never names.
+// unused returns the rules of the present configuration that the log never names.
 func (l *Log) unused(stats *audit.Stats) ([]string, error) {
 	cfg, err := l.Load()
 	if err != nil {

@@ -46,7 +46,7 @@ func (l *Log) Tail() *cobra.Command {
 				return l.read(c.Context(), func(ctx context.Context, s ledger.Store) error { return t.Follow(ctx, s) })
 			}
 			if err := l.await(c.Context()); err != nil {
-				return nil // told to end
+				return nil // interrupted while waiting
 			}
 			return l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error { return t.Follow(ctx, s) })
 		},

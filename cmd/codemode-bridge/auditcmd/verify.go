@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verify says whether the log is what was written.
+// verify checks that the log holds what was written, unchanged and complete.
 func (l *Log) verify() *cobra.Command {
 	var against string
 	c := &cobra.Command{
@@ -51,8 +51,8 @@ func (l *Log) verify() *cobra.Command {
 	return c
 }
 
-// readCheckpoints reads checkpoints from a line, or from a file with one in
-// each line, the oldest first.
+// readCheckpoints reads a checkpoint that is given as text, or a file with one
+// checkpoint a line, the oldest first.
 func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 	if text == "" {
 		return nil, nil

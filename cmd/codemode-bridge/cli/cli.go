@@ -1,7 +1,7 @@
-// Package cli is what the commands of a program have in common: the streams
-// they read and write, how they print for people and for programs, the counts
-// of arguments they take, and the errors that end them with an exit code. It
-// knows nothing of what a command does.
+// Package cli has what all commands share: the streams they read and write,
+// printing for people and for programs, checks of how many arguments there are, and
+// the errors that end a command with an exit code. It knows nothing of what a
+// command does.
 package cli
 
 import (
@@ -27,8 +27,8 @@ type Console struct {
 	JSON     bool // --json
 }
 
-// PrintJSON writes v to standard output: indented for a person, with what cannot
-// be seen written out, and on one line for a program, as it is.
+// PrintJSON writes v to standard output: indented and with invisible characters
+// escaped for a person, on one line and unchanged for a program.
 func (con *Console) PrintJSON(v any) error {
 	if file, ok := con.Out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		e := json.NewEncoder(con.Out)
@@ -46,8 +46,8 @@ func (con *Console) PrintJSON(v any) error {
 	return err
 }
 
-// Width is how many characters a line of the terminal has that standard
-// output goes to; 0 if it goes elsewhere, where lines are as long as they are.
+// Width returns the width of the terminal that is standard output, in characters;
+// 0, which means unlimited, if it is no terminal.
 func (con *Console) Width() int {
 	if file, ok := con.Out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
@@ -63,12 +63,12 @@ func (con *Console) Table(rows [][]string) error {
 	return err
 }
 
-// Told writes a sentence to standard error.
+// Told writes a sentence to standard error, wrapped to fit the terminal.
 func (con *Console) Told(format string, args ...any) {
 	fmt.Fprintln(con.Err, con.Fitted(fmt.Sprintf(format, args...)))
 }
 
-// Fitted is a sentence for standard error, in lines that fit the terminal.
+// Fitted wraps a sentence for standard error to the width of the terminal.
 func (con *Console) Fitted(text string) string {
 	width := 0
 	if file, ok := con.Err.(*os.File); ok {
@@ -91,7 +91,7 @@ func (con *Console) PrintLines(lines []string) {
 	}
 }
 
-// HomeShort is a path for people.
+// HomeShort abbreviates the user's home folder in a path as ~, for people.
 func (con *Console) HomeShort(path string) string {
 	home, _ := con.Env("HOME")
 	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
@@ -105,7 +105,7 @@ func (con *Console) JSONFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&con.JSON, "json", false, "print JSON")
 }
 
-// Step says on a terminal what takes a while.
+// Step says, on a terminal only, what the command is busy with.
 func (con *Console) Step(what string) {
 	if file, ok := con.Err.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprintf(con.Err, "%s...\n", what)
@@ -119,8 +119,8 @@ func (con *Console) Colour() bool {
 	return ok && !plain && term.IsTerminal(int(file.Fd()))
 }
 
-// ReadSecret reads one value from standard input: typed unseen on a terminal, all
-// of it without the last line break otherwise.
+// ReadSecret reads one value from standard input: without echo on a terminal, else
+// all of the input without a line break at its end.
 func (con *Console) ReadSecret(prompt string) (string, error) {
 	if file, ok := con.In.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprint(con.Err, prompt)

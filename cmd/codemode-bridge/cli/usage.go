@@ -15,23 +15,25 @@ const (
 	ExitUsage       = 2 // the command line is wrong
 	ExitConfig      = 3 // the configuration is wrong or cannot be read
 	ExitDenied      = 4 // eval: a call was denied and the script did not catch it
-	ExitNotWhole    = 5 // audit: the log is not what was written
+	ExitNotWhole    = 5 // audit: the log was altered or is incomplete
 	ExitKept        = 6 // approvals: the bridge that asked has not taken the answer yet
 	ExitInterrupted = 130
 )
 
-// A UsageError is a command line that makes no sense.
+// A UsageError says what is wrong with a command line.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// An ExitError ends the program with a code, after its own output was written.
+// An ExitError ends the program with a code. The command has already printed what
+// there is to say.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// The counts of arguments that commands take; a wrong one is wrong usage.
+// NoArgs and the functions below check how many arguments a command was given. The
+// error is a UsageError.
 func NoArgs(c *cobra.Command, args []string) error { return MaxArgs(0)(c, args) }
 
 func MaxArgs(n int) cobra.PositionalArgs {
@@ -74,7 +76,7 @@ func RangeArgs(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// OneOf is wrong usage unless word is one of allowed.
+// OneOf returns a UsageError unless word is one of allowed.
 func OneOf(flag, word string, allowed ...string) error {
 	if slices.Contains(allowed, word) {
 		return nil
@@ -82,19 +84,19 @@ func OneOf(flag, word string, allowed ...string) error {
 	return &UsageError{Err: fmt.Errorf("--%s must be one of %s, not %q", flag, strings.Join(allowed, ", "), word)}
 }
 
-// Complete offers words for a flag to the shell.
+// Complete has the shell complete a flag with words.
 func Complete(c *cobra.Command, flag string, words []string) {
 	CompleteWith(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// CompleteWith offers what f finds for a flag to the shell.
+// CompleteWith has the shell complete a flag with what f returns.
 func CompleteWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic("codemode-bridge: " + err.Error()) // the flag was not added
+		panic("codemode-bridge: " + err.Error()) // there is no such flag
 	}
 }
 
-// Command is a command as it is typed, without the program.
+// Command is a command as it is typed, without the program's name.
 func Command(c *cobra.Command) string {
 	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 }

@@ -55,7 +55,7 @@ var customers = []customer{
 
 var stock = map[string]int{"mug": 12, "desk": 0}
 
-// page is how many orders list_orders gives at once.
+// page is how many orders list_orders returns at once.
 const page = 3
 
 func main() {

@@ -10,7 +10,7 @@
   const list = (locales) => (locales === undefined ? [] : typeof locales === "string" ? [locales] : Array.from(locales, String));
 
   // build makes a class of Intl: maker's functions under the names of methods,
-  // bound to the object where the language has them so.
+  // bound to the object where the language binds them.
   const build = (name, maker, { bound = {}, methods = {}, more = [], callable = false }) => {
     const C = { [name]: function (locales, options) {
       if (!new.target && !callable) throw new TypeError("Constructor Intl." + name + " requires 'new'");

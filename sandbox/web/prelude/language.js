@@ -1,4 +1,4 @@
-// What newer editions of the language added and goja has not.
+// What newer editions of the language added and goja lacks.
 (function (define) {
   // The front end writes for await and async generators with this symbol.
   define(Symbol, "asyncIterator", Symbol.for("Symbol.asyncIterator"));

@@ -1,6 +1,6 @@
 // What goja's regular expressions lack: the flags d and v, and \p{...} by all
-// its names. translate makes of a pattern one that the engine reads right;
-// indices tells where the groups of a match stand.
+// its names. translate rewrites a pattern so that the engine reads it as the
+// language says; indices returns where the groups of a match begin and end.
 (function (define, translate, indices, written) {
   const Plain = globalThis.RegExp, proto = Plain.prototype;
   const getter = (name) => Object.getOwnPropertyDescriptor(proto, name).get;

@@ -1,5 +1,5 @@
 // TextEncoder and TextDecoder over Go's encodings. decodeBytes returns the
-// text, and how many bytes at the end are the begin of a character.
+// text, and how many bytes at the end are the beginning of a character.
 (function (define, encodeText, decodeBytes, encodingOf) {
   define(globalThis, "TextEncoder", class TextEncoder {
     get encoding() { return "utf-8"; }

@@ -1,4 +1,4 @@
-// goja looks for the iterator of a text where only objects have one.
+// In from of typed arrays goja finds the iterator of objects only, not of strings.
 (function (define) {
   const typed = Object.getPrototypeOf(Uint8Array), from = typed.from;
   Object.defineProperty(typed, "from", {

@@ -1,5 +1,5 @@
-// URL and URLSearchParams, after the WHATWG URL standard. toASCII makes a
-// domain's ASCII form, or returns undefined for what is none.
+// URL and URLSearchParams, after the WHATWG URL standard. toASCII returns
+// a domain's ASCII form, or undefined for what is not a domain.
 (function (define, toASCII) {
   const ports = { "http:": "80", "https:": "443", "ws:": "80", "wss:": "443", "ftp:": "21", "file:": "" };
   const special = (u) => u.protocol in ports;
@@ -16,7 +16,7 @@
     }
     return out;
   };
-  // Percent-decodes the whole text, with U+FFFD for what is no UTF-8.
+  // Percent-decodes the whole text, with U+FFFD for what is not UTF-8.
   const decode = (text) => text.replace(/(?:%[0-9a-f]{2})+/gi, (all) => {
     try { return decodeURIComponent(all); } catch {
       return all.replace(/%([0-7][0-9a-f])|%[0-9a-f]{2}/gi, (_, low) => low ? String.fromCharCode(parseInt(low, 16)) : "\ufffd");
@@ -81,8 +81,8 @@
   };
   const queryOf = (u, text) => encode(text, special(u) ? "specialQuery" : "query");
 
-  // parse returns the parts of a URL; null if the text is none. path is a
-  // list, or a text where the URL has no hierarchy (mailto:).
+  // parse returns the parts of a URL; null if the text is not one. path is a
+  // list, or a string where the URL has no hierarchy (mailto:).
   const parse = (input, base) => {
     let text = String(input).replace(/^[\0-\x20]+|[\0-\x20]+$|[\t\n\r]/g, "");
     const u = { protocol: "", username: "", password: "", hostname: null, port: "", path: [], query: null, fragment: null };

@@ -1,5 +1,5 @@
-// References that never let go: a run is too short for memory to be given
-// back while it lasts.
+// Weak references that never let go: memory is not given back during a run, which
+// is too short for that.
 (function (define) {
   define(globalThis, "WeakRef", class WeakRef {
     #target;

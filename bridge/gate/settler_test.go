@@ -71,7 +71,7 @@ func TestWhatIsBroughtIsRecorded(t *testing.T) {
 		if err := says(desk, mine(), "bob"); err != nil {
 			t.Errorf("who speaks for another is told %v", err)
 		}
-		if err := says(g.desk, theirs(), "ann"); err != nil {
+		if err := says(g.settler, theirs(), "ann"); err != nil {
 			t.Error(err)
 		}
 		if v := <-ended; !v.Approve || v.By != "bob and ann" || v.For != "cat" {

@@ -39,9 +39,9 @@ type Settler struct {
 // and its broker judges. It is called once, before the broker is used. By the time
 // of the record such a verdict already counts, or not: losing the record does not
 // change that, and the recorder reports the loss itself.
-func (d *Settler) Listen() {
-	d.Broker.OnJudged(func(e approval.StoredRequest, v approval.Verdict, wrong error) {
-		_ = d.recordOutcome(context.Background(), e.ID, e, v, wrong)
+func (s *Settler) Listen() {
+	s.Broker.OnJudged(func(e approval.StoredRequest, v approval.Verdict, wrong error) {
+		_ = s.recordOutcome(context.Background(), e.ID, e, v, wrong) // it has happened, whoever waits
 	})
 }
 
@@ -52,29 +52,29 @@ func (d *Settler) Listen() {
 // an approver may still answer.
 //
 // If another bridge judges the verdict, Settle waits a while for it to do so:
-// [approval.ErrKept] means that it has not yet.
-func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
-	e, err := d.entry(ctx, id)
+// [approval.ErrUnjudged] means that it has not yet.
+func (s *Settler) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
+	e, err := s.entry(ctx, id)
 	if err != nil {
 		return approval.StoredRequest{}, err
 	}
-	if v.Reason == approval.NoApprover && !v.Approve && d.queues(e.Decision) {
+	if v.Reason == approval.NoApprover && !v.Approve && s.queues(e.Decision) {
 		return e, nil
 	}
 	if v.Approve || v.Reason != approval.NoApprover { // otherwise nobody has answered
-		if err := d.record(ctx, ledger.Answered, id, e, v, nil); err != nil {
+		if err := s.record(ctx, ledger.Answered, id, e, v, nil); err != nil {
 			return approval.StoredRequest{}, err
 		}
 	}
-	if err = d.checkEdit(e, v); err == nil {
-		e, err = d.Broker.Settle(ctx, id, about, v)
+	if err = s.checkEdit(e, v); err == nil {
+		e, err = s.Broker.Settle(ctx, id, about, v)
 	}
 	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) { // the bridge that judges it records the outcome
-		ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Wait, 3*time.Second))
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Wait, 3*time.Second))
 		defer cancel()
-		return d.Broker.Outcome(ctx, id, brought.ID)
+		return s.Broker.Outcome(ctx, id, brought.ID)
 	}
-	if lost := d.recordOutcome(ctx, id, e, v, err); err == nil {
+	if lost := s.recordOutcome(ctx, id, e, v, err); err == nil {
 		err = lost
 	}
 	return e, err
@@ -82,19 +82,19 @@ func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v a
 
 // queues reports whether approvers answer a question with this decision if nobody
 // answers it at the client.
-func (d *Settler) queues(of profiles.Decision) bool {
-	return d.Approvers != nil && d.Approvers() && (of.Fallback == profiles.FallbackQueue || d.Broker.NeedsApprover(of))
+func (s *Settler) queues(of profiles.Decision) bool {
+	return s.Approvers != nil && s.Approvers() && (of.Fallback == profiles.FallbackQueue || s.Broker.NeedsApprover(of))
 }
 
 // Refuse records that somebody gave a verdict which they are not permitted to give,
 // and which their own channel refused before it got here.
-func (d *Settler) Refuse(ctx context.Context, e approval.StoredRequest, v approval.Verdict, why error) error {
-	return d.record(ctx, ledger.Verdict, e.ID, e, v, why)
+func (s *Settler) Refuse(ctx context.Context, e approval.StoredRequest, v approval.Verdict, why error) error {
+	return s.record(ctx, ledger.Verdict, e.ID, e, v, why)
 }
 
 // entry finds the request that somebody answers; a zero one if it does not exist.
-func (d *Settler) entry(ctx context.Context, id string) (approval.StoredRequest, error) {
-	found, err := d.Broker.Requests(ctx, approval.Filter{ID: id})
+func (s *Settler) entry(ctx context.Context, id string) (approval.StoredRequest, error) {
+	found, err := s.Broker.Requests(ctx, approval.Filter{ID: id})
 	if err != nil {
 		return approval.StoredRequest{}, fmt.Errorf("reading request %s: %w", canon.Escape(id), err)
 	}
@@ -107,12 +107,12 @@ func (d *Settler) entry(ctx context.Context, id string) (approval.StoredRequest,
 // checkEdit refuses an approval with edited arguments that the tool would not
 // accept: the person who wrote them can correct them, the script could not. The
 // tools of another configuration are not known here.
-func (d *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error {
+func (s *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error {
 	edits, waits := v.Approve && v.Args != nil, e.ID != "" && e.Verdict == nil
-	if d.Fits == nil || !edits || !waits || d.Broker.FromOtherConfiguration(e.Request) {
+	if s.Fits == nil || !edits || !waits || s.Broker.FromOtherConfiguration(e.Request) {
 		return nil
 	}
-	if err := d.Fits(e, v.Args); err != nil {
+	if err := s.Fits(e, v.Args); err != nil {
 		return &approval.RefusedError{Err: fmt.Errorf("the edited arguments do not fit the tool: %w", err)}
 	}
 	return nil
@@ -121,21 +121,21 @@ func (d *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error 
 // recordOutcome records what became of a verdict that did not settle its request:
 // that it is one of several approvals, or why it does not count. A verdict that
 // settles is recorded by its call, which acts on it.
-func (d *Settler) recordOutcome(ctx context.Context, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
+func (s *Settler) recordOutcome(ctx context.Context, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
 	if wrong == nil && e.Verdict != nil {
 		return nil
 	}
-	return d.record(ctx, ledger.Verdict, id, e, v, wrong)
+	return s.record(ctx, ledger.Verdict, id, e, v, wrong)
 }
 
 // record records a person's verdict on a request, or what became of it.
-func (d *Settler) record(ctx context.Context, event ledger.Event, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
+func (s *Settler) record(ctx context.Context, event ledger.Event, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
 	redact, now := canon.Redact, time.Now
-	if d.Redact != nil {
-		redact = d.Redact
+	if s.Redact != nil {
+		redact = s.Redact
 	}
-	if d.Now != nil {
-		now = d.Now
+	if s.Now != nil {
+		now = s.Now
 	}
 	rec := ledger.Record{Event: event, Time: now(), Request: canon.Escape(id), Durable: true}
 	about(&rec, e)
@@ -152,7 +152,7 @@ func (d *Settler) record(ctx context.Context, event ledger.Event, id string, e a
 	if event == ledger.Verdict {
 		rec.Counted = new(wrong == nil)
 	}
-	return d.Recorder.Record(context.WithoutCancel(ctx), rec)
+	return s.Recorder.Record(context.WithoutCancel(ctx), rec)
 }
 
 // about adds to a record what a request is about: the run, and the call or the
@@ -184,5 +184,19 @@ func said(rec *ledger.Record, v approval.Verdict, redact func(string) string) {
 		rec.Error = text
 	} else {
 		rec.Comment = text
+	}
+}
+
+// answerWord returns the word for a verdict in records.
+func answerWord(v approval.Verdict) string {
+	switch {
+	case v.Approve && v.Channel == "fallback":
+		return "yes, by fallback"
+	case v.Approve && v.Scope != "":
+		return "yes, " + string(v.Scope)
+	case v.Approve:
+		return "yes, " + string(approval.Once)
+	default:
+		return "no, " + string(v.Reason)
 	}
 }

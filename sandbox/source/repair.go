@@ -8,7 +8,8 @@ import (
 	"github.com/dop251/goja/token"
 )
 
-// What the engine gets wrong and the tree can mend, beside regular expressions.
+// What the engine gets wrong and can be repaired in the tree, besides regular
+// expressions.
 
 // Names that no script can write.
 const (
@@ -18,28 +19,29 @@ const (
 
 // RepairArguments gives arrow functions the arguments of the function around
 // them, which the engine looks for in the wrong place, or beyond the end of its
-// stack: that function keeps them under another name, which they read.
+// stack: the outer function keeps them in a variable, which the arrow functions
+// read instead.
 func (s *Script) RepairArguments() {
 	if !strings.Contains(s.Text, "arguments") || !strings.Contains(s.Text, "=>") {
 		return
 	}
-	mendArguments(reflect.ValueOf(s.Program.Body), 0, nil)
+	repairArguments(reflect.ValueOf(s.Program.Body), 0, nil)
 }
 
-// argumentsOf is a function that is no arrow function, while its body is walked.
+// argumentsOf is a function other than an arrow function, while its body is walked.
 type argumentsOf struct {
 	arrows int  // within it, around the node
 	taken  bool // by an arrow function
 }
 
-func mendArguments(v reflect.Value, depth int, in *argumentsOf) {
+func repairArguments(v reflect.Value, depth int, in *argumentsOf) {
 	if depth > maxTree {
 		return
 	}
 	switch v.Kind() {
 	case reflect.Interface:
 		if !v.IsNil() {
-			mendArguments(v.Elem(), depth+1, in)
+			repairArguments(v.Elem(), depth+1, in)
 		}
 	case reflect.Pointer:
 		if v.IsNil() || v.Elem().Kind() != reflect.Struct || v.Type().Elem().PkgPath() != astPath {
@@ -52,7 +54,7 @@ func mendArguments(v reflect.Value, depth int, in *argumentsOf) {
 			}
 			return
 		case *ast.DotExpression: // x.arguments is a property
-			mendArguments(reflect.ValueOf(n.Left), depth+1, in)
+			repairArguments(reflect.ValueOf(n.Left), depth+1, in)
 			return
 		case *ast.ArrowFunctionLiteral:
 			if in != nil {
@@ -61,9 +63,9 @@ func mendArguments(v reflect.Value, depth int, in *argumentsOf) {
 			}
 		case *ast.FunctionLiteral:
 			// Defaults of parameters cannot see what the body declares.
-			mendArguments(reflect.ValueOf(n.ParameterList), depth+1, nil)
+			repairArguments(reflect.ValueOf(n.ParameterList), depth+1, nil)
 			own := new(argumentsOf)
-			mendArguments(reflect.ValueOf(n.Body), depth+1, own)
+			repairArguments(reflect.ValueOf(n.Body), depth+1, own)
 			if own.taken {
 				n.Body.List = append([]ast.Statement{&ast.LexicalDeclaration{Idx: n.Body.LeftBrace, Token: token.CONST, List: []*ast.Binding{{
 					Target:      &ast.Identifier{Name: outerArguments, Idx: n.Body.LeftBrace},
@@ -72,21 +74,22 @@ func mendArguments(v reflect.Value, depth int, in *argumentsOf) {
 			}
 			return
 		}
-		mendArguments(v.Elem(), depth+1, in)
+		repairArguments(v.Elem(), depth+1, in)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() && f.Name != "DeclarationList" {
-				mendArguments(v.Field(i), depth+1, in)
+				repairArguments(v.Field(i), depth+1, in)
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			mendArguments(v.Index(i), depth+1, in)
+			repairArguments(v.Index(i), depth+1, in)
 		}
 	}
 }
 
-// RepairCaught has every catch clause show its error to caught first.
+// RepairCaught makes every catch clause pass its error to CaughtFunction first,
+// and reports whether there is one.
 func (s *Script) RepairCaught() (found bool) {
 	if !strings.Contains(s.Text, "catch") {
 		return false

@@ -1,0 +1,176 @@
+package approval
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// A Key identifies a call: an approval of one call holds for any call with an
+// equal key.
+type Key struct {
+	// Configuration is the id of the configuration that asks. Identity says what
+	// the server is, beyond its name there.
+	Configuration string       `json:"configuration,omitempty"`
+	Identity      string       `json:"identity,omitempty"`
+	Session       string       `json:"session"`
+	Profile       string       `json:"profile"`
+	Server        string       `json:"server"`
+	Tool          string       `json:"tool"`       // the raw name
+	Definition    string       `json:"definition"` // digest of the tool's definition
+	Revision      string       `json:"revision"`   // of the policy
+	Args          canon.Digest `json:"args"`
+}
+
+// A Request is a question put to people, made only from frozen calls. It is
+// about one call, or about calls that one loop made together.
+type Request struct {
+	ID  string `json:"id"`
+	Run string `json:"run"`
+	// Configuration is the name, for people, of the configuration that asks.
+	// Verdicts are judged by that configuration's approvers alone.
+	Configuration string `json:"configuration,omitempty"`
+	// Folder is the working directory of those of the run's servers that have
+	// none of their own; empty if all have one.
+	Folder string `json:"folder,omitempty"`
+	Client string `json:"client"` // the client's own name for itself, untrusted
+	// Requester is who makes the call, as far as the bridge knows: the name of
+	// the client's token, empty if it has none.
+	Requester string `json:"requester,omitempty"`
+	Server    string `json:"server"`
+	Tool      string `json:"tool"`   // the raw name
+	Script    string `json:"script"` // the tool's name in scripts
+	// Summary is one line about it, if it is not ours: see [Options.Summarise].
+	Summary string `json:"summary,omitempty"`
+	// Says is the model summary of long arguments, once there is one: see
+	// [Broker.SetModelSummary]. An approval does not cover it.
+	Says string `json:"says,omitempty"`
+	// ToolSays is the tool's description as its server gave it at the time of the
+	// request, unchecked and cut if it is long. An approval does not cover it; it
+	// covers the digest of the definition.
+	ToolSays string `json:"tool_says,omitempty"`
+	// Hides are the argument names that any rule for the run hides, each with what
+	// is shown instead. Decision has only those of the rules that the call matched;
+	// edited arguments may match others. An approval does not cover it.
+	Hides map[string]string `json:"hides,omitempty"`
+	// Items are the calls, in the order they were made. There is at least one.
+	Items []Item `json:"items"`
+	// Decision says why people are asked, with the risk and the time they have to
+	// answer. It holds for every item.
+	Decision profiles.Decision `json:"decision"`
+	// Checks are the safety checks that run after an approval.
+	Checks []string `json:"checks,omitempty"`
+	// Difference is how the tool's definition differs from the accepted one, in
+	// lines that a person may see; empty if it does not.
+	Difference []string `json:"difference,omitempty"`
+	// Preview is what could be read from the script before it ran. A model wrote
+	// the script.
+	Preview analysis.Report `json:"preview"`
+	// Done counts the calls that the run had already sent.
+	Done int `json:"done"`
+	// Separate reports that the requester's own approval does not count.
+	Separate bool `json:"separate,omitempty"`
+	// Again says that the run may have asked about this call before it was
+	// suspended; if so, that request is reused.
+	Again bool `json:"-"`
+	// Asked is when the request was opened, Grown when the last call joined it,
+	// and Until when it is denied for want of an answer.
+	Asked time.Time `json:"asked"`
+	Grown time.Time `json:"grown"`
+	Until time.Time `json:"until"`
+}
+
+// An Item is one call of a Request.
+type Item struct {
+	Call int `json:"call"` // its number in its run
+	Key  Key `json:"key"`
+	// Shown are the arguments as a person may see them.
+	Shown canon.Shown `json:"shown"`
+	// Position is where in the script the call was made; calls of one loop
+	// share it.
+	Position analysis.Position `json:"position"`
+	// Sources say in words which bytes of the arguments the run has read before,
+	// and where.
+	Sources []string `json:"sources,omitempty"`
+}
+
+// NeedsApprover reports whether only somebody who proves who they are may
+// approve: on the page, in the terminal or through the API.
+func (r Request) NeedsApprover() bool {
+	return r.Decision.Manual || r.needsAnother()
+}
+
+// needsAnother reports whether somebody other than the requester must approve.
+func (r Request) needsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
+
+// ConfigurationID is the id of the configuration that asks.
+func (r Request) ConfigurationID() string { return r.Items[0].Key.Configuration }
+
+// SameCalls reports whether two requests are about the same calls with the
+// same arguments, of whatever run and session.
+func (r Request) SameCalls(o Request) bool {
+	return slices.EqualFunc(r.Items, o.Items, func(a, b Item) bool {
+		x, y := a.Key, b.Key
+		x.Session, y.Session = "", ""
+		return x == y
+	})
+}
+
+// session returns the session that the request comes from.
+func (r Request) session() string { return r.Items[0].Key.Session }
+
+// sameLoop reports whether two requests are about calls of the same tool,
+// asked for the same reasons, at the same place in the script.
+func (r Request) sameLoop(s Request) bool {
+	x, y := r.Items[0], s.Items[0]
+	a, b := x.Key, y.Key
+	a.Args, b.Args = canon.Digest{}, canon.Digest{}
+	return x.Position == y.Position && x.Position.Line > 0 && a == b
+}
+
+// path is the tool's name as policy matches it.
+func (r Request) path() string {
+	if r.Server == "" {
+		return r.Tool
+	}
+	return r.Server + "__" + r.Tool
+}
+
+// Digest returns the digest of everything that an approval would cover. A
+// verdict must carry the digest of the request that the person saw.
+func (r Request) Digest() canon.Digest {
+	h := sha256.New()
+	for _, i := range r.Items {
+		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
+	}
+	return canon.Digest(h.Sum(nil))
+}
+
+// Bounds on how much of the arguments a request holds, unless a rule sets others:
+// as much as anybody would read.
+const (
+	shownBytes   = 128 << 10
+	shownString  = 100_000
+	shownMembers = 10_000
+	shownDepth   = 32
+)
+
+// DisplayArgs returns the arguments of a call with decision d, for the person who
+// is asked about it.
+func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
+	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
+	for _, bound := range []struct {
+		field *int
+		most  int
+	}{{&o.MaxString, d.Display.MaxString}, {&o.MaxArray, d.Display.MaxArray}, {&o.MaxObject, d.Display.MaxObject}, {&o.MaxDepth, d.Display.MaxDepth}} {
+		if bound.most != 0 {
+			*bound.field = bound.most
+		}
+	}
+	return canon.Display(args, o)
+}

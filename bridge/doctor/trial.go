@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/upstream"
+)
+
+// A Trial is how connecting to a server went.
+type Trial struct {
+	Name     string   `json:"name"`
+	OK       bool     `json:"ok"`
+	State    string   `json:"state"`
+	Took     int64    `json:"tookMs"`
+	Tools    []string `json:"tools"`
+	Protocol string   `json:"protocol,omitempty"`
+	Program  string   `json:"program,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Why      string   `json:"why,omitempty"`
+
+	Listed []upstream.Tool `json:"-"`
+}
+
+// Try connects to one server and disconnects again. Some programs get their login by
+// themselves: Try waits for that only if asks, which is told the link, is not nil.
+// Version is this program's, as servers are told.
+func Try(ctx context.Context, spec upstream.Spec, version string, asks func(server, link string)) Trial {
+	changed := make(chan struct{}, 1)
+	set := upstream.New(upstream.Options{
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), ClientVersion: version,
+		Changed: func() {
+			select {
+			case changed <- struct{}{}:
+			default: // somebody will look
+			}
+		},
+	})
+	defer set.Close()
+	begun := time.Now()
+	set.Apply([]upstream.Spec{spec})
+	if err := set.WaitReady(ctx); err != nil {
+		return Trial{Name: spec.Name, Why: err.Error()}
+	}
+	for told := ""; asks != nil && ctx.Err() == nil; {
+		link := set.Status()[0].Login
+		if link == "" {
+			break
+		}
+		if link != told {
+			asks(spec.Name, link)
+			told = link
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	r := Trial{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}}
+	for _, s := range set.Status() {
+		r.OK = s.State == upstream.Connected
+		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
+	}
+	r.Listed = set.Tools()[spec.Name]
+	for _, tool := range r.Listed {
+		r.Tools = append(r.Tools, tool.Name)
+	}
+	return r
+}
+
+// TookText is how long it took, for people.
+func (t Trial) TookText() string {
+	if t.Took < 1000 {
+		return fmt.Sprintf("%d ms", t.Took)
+	}
+	return fmt.Sprintf("%.1f s", float64(t.Took)/1000)
+}
+
+// NoTools says in a line why there are no tools to use; empty if there are some.
+// Limit is how long the server had to answer.
+func (t Trial) NoTools(limit time.Duration) string {
+	switch {
+	case t.OK && len(t.Listed) > 0:
+		return ""
+	case t.OK:
+		return "it has no tools"
+	case t.State == string(upstream.NeedsLogin):
+		return "it needs a login"
+	case t.State == "":
+		return fmt.Sprintf("it has not answered within %v", limit)
+	}
+	why, _ := t.why()
+	return why
+}
+
+// why returns what is wrong, and what the server's program wrote last.
+func (t Trial) why() (why, said string) {
+	why, said, _ = strings.Cut(t.Why, "; its stderr ends: ")
+	return why, said
+}

@@ -1,0 +1,463 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/handles"
+	"codemode-bridge/bridge/lifecycle"
+	"codemode-bridge/bridge/replay"
+	"codemode-bridge/bridge/surface"
+	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox"
+)
+
+// A run is one execution of a script. It has a goroutine and a context of its
+// own: a request is attached to it and does not own it.
+type run struct {
+	id        string
+	runner    *runner
+	session   *session
+	principal string // who may come back for the run
+	secret    secret
+	gate      *gate.Run
+	ctx       context.Context
+	cancel    context.CancelCauseFunc // of ctx; see update
+	journal   *journal                // nil: none is kept
+	replay    *replayed               // nil: the run was never suspended
+	limits    limits
+	fetched   bool // its answer is fetched later: no request waits at it from the start
+	unasked   func(*approval.DeniedError)
+	elicit    *elicit.Client // what upstream servers say and ask
+	started   time.Time
+
+	end  end           // not to be read before done is closed
+	done chan struct{} // closed when the run has ended, or goes on elsewhere
+
+	life struct {
+		mu    sync.Mutex
+		state lifecycle.State // once the run is under way, update changes it and nothing else
+	}
+	made, answered atomic.Int64 // calls
+	emitted        handles.Emitted
+}
+
+// limits are what bounds a run.
+type limits struct {
+	profile  profiles.Limits
+	parallel int // calls at a time
+	result   int // bytes of result that the model may have
+}
+
+// An end is what came of a run.
+type end struct {
+	result sandbox.Result
+	err    error
+	at     time.Time
+}
+
+// update has an event happen to the run, with what follows from it, and reports
+// whether it did.
+func (r *run) update(e lifecycle.Event) bool {
+	r.life.mu.Lock()
+	happened := r.life.state.Step(e)
+	r.life.mu.Unlock()
+	if !happened {
+		return false
+	}
+	switch e.Kind {
+	case lifecycle.LosesLease:
+		r.cancel(errLeaseLost)
+	case lifecycle.Suspends, lifecycle.HandsOver, lifecycle.Evicts:
+		r.runner.o.Gate.Broker().Suspend(r.id) // no call is sent any more, and what is asked stays open
+		r.cancel(errSuspended)
+	}
+	return true
+}
+
+// now is where the run is at this moment.
+func (r *run) now() lifecycle.State {
+	r.look()
+	r.life.mu.Lock()
+	defer r.life.mu.Unlock()
+	return r.life.state.Copy()
+}
+
+// quiet reports whether the script can do nothing until people answer.
+func (r *run) quiet() bool {
+	at := r.now()
+	return at.Quiet()
+}
+
+// look asks the broker how many calls of the run wait for people.
+func (r *run) look() {
+	r.update(lifecycle.Event{Kind: lifecycle.AsksPeople, Calls: r.runner.o.Gate.Broker().Waiting(r.id)})
+}
+
+// suspend has the run go on from its journal, if all that it does is wait for
+// people. It reports whether the run ends here.
+func (r *run) suspend() bool {
+	r.look()
+	return r.update(lifecycle.Event{Kind: lifecycle.Suspends})
+}
+
+// handOver does so for another bridge, if no request waits at the run.
+func (r *run) handOver() bool {
+	r.look()
+	return r.update(lifecycle.Event{Kind: lifecycle.HandsOver})
+}
+
+// evict does so whatever else the run does, if it asks people anything or is still
+// replayed: for a bridge that ends, or has no room. Its timers begin anew when it
+// goes on.
+func (r *run) evict() bool {
+	r.look()
+	return r.update(lifecycle.Event{Kind: lifecycle.Evicts})
+}
+
+// stop ends the run, for a reason; the first is kept.
+func (r *run) stop(why error) {
+	if r.update(lifecycle.Event{Kind: lifecycle.Stops}) {
+		r.cancel(why)
+	}
+}
+
+// A gateHost is a run, seen from the gate.
+type gateHost run
+
+var _ gate.Host = (*gateHost)(nil)
+
+func (h *gateHost) Profiles() []string  { return h.runner.roster.addedProfiles(h.session) }
+func (h *gateHost) AnswersItself() bool { return h.session.reflex.ByItself() }
+func (h *gateHost) ApproveAt() string   { return h.runner.o.ApproveAt(h.id) }
+func (h *gateHost) Stop(why error)      { (*run)(h).stop(why) }
+
+func (h *gateHost) Attended() bool {
+	at := (*run)(h).now()
+	return h.fetched || at.Attended()
+}
+
+func (h *gateHost) Sends(call int) bool {
+	return (*run)(h).update(lifecycle.Event{Kind: lifecycle.Sends, Call: call})
+}
+
+func (h *gateHost) Returns(call int) {
+	(*run)(h).update(lifecycle.Event{Kind: lifecycle.Returns, Call: call})
+}
+func (h *gateHost) Suspended() bool { return (*run)(h).now().Phase == lifecycle.Suspended }
+
+func (h *gateHost) Unasked(denied *approval.DeniedError) {
+	if h.unasked != nil {
+		h.unasked(denied)
+	}
+}
+
+// deref is what p points at, or zero.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// least is n, or the smaller limit that a profile sets.
+func least(n int, limit *profiles.Size) int {
+	if limit != nil && int(*limit) < n {
+		return int(*limit)
+	}
+	return n
+}
+
+// isDone reports whether the run has ended.
+func (r *run) isDone() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// soFar says in a few words what the run has done.
+func (r *run) soFar() string {
+	answered := r.answered.Load() // first: what is answered was made
+	return fmt.Sprintf("%d calls done, %d under way", answered, r.made.Load()-answered)
+}
+
+// workerHost serves a run's script. It is a run, seen from its worker.
+type workerHost run
+
+// What the sandbox asks for by type assertion.
+var (
+	_ sandbox.TimerHost = (*workerHost)(nil)
+	_ sandbox.OrderHost = (*workerHost)(nil)
+)
+
+// Preview keeps what could be read from the script before it ran.
+func (h *workerHost) Preview(report analysis.Report) {
+	if err := h.gate.Preview(context.WithoutCancel(h.ctx), report); err != nil {
+		h.runner.o.Logger.Error("recording a preview", "run", h.id, "err", err)
+	}
+}
+
+// Idle is told when only answers can move the script on.
+func (h *workerHost) Idle(open int) {
+	(*run)(h).update(lifecycle.Event{Kind: lifecycle.Idles, Calls: open})
+	if h.replay != nil {
+		h.replay.Idles(open)
+	}
+}
+
+// Call does what the script asks for.
+func (h *workerHost) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
+	r := (*run)(h)
+	r.count(1, 0)
+	known := replay.Found{}
+	if r.replay != nil {
+		if known = r.replay.call(ctx, c, settle); !known.Live {
+			return
+		}
+	}
+	reply, err := r.serve(ctx, c, known)
+	switch {
+	case errors.Is(err, gate.ErrSuspended):
+		return // the run goes on elsewhere, and with it this call
+	case err != nil:
+		reply = sandbox.Reply{Err: thrown(err)}
+	}
+	reply.Time = r.runner.o.Now()
+	r.count(0, 1) // before the script moves, which may tell at once that it is idle again
+	settle(reply)
+}
+
+// Answered notes the order of answers.
+func (h *workerHost) Answered(call int, at time.Time) {
+	if h.journal != nil {
+		h.journal.answered(call, at)
+	}
+}
+
+// Timer is told of the script's timers.
+func (h *workerHost) Timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Reply)) bool {
+	return h.replay != nil && h.replay.timer(c, wait, settle)
+}
+
+func (r *run) count(made, settled int64) {
+	r.made.Add(made)
+	r.answered.Add(settled)
+	if settled > 0 {
+		r.moves()
+	}
+}
+
+// moves notes that an answer moves the script, which says when it is idle again.
+func (r *run) moves() { r.update(lifecycle.Event{Kind: lifecycle.Moves}) }
+
+// serve answers one call of the script. Tools are behind the gate; the rest
+// concerns only what this session already has.
+func (r *run) serve(ctx context.Context, c sandbox.Call, known replay.Found) (sandbox.Reply, error) {
+	call := gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position, Again: known.Live, Lost: known.Lost}
+	var err error
+	switch c.Op {
+	case sandbox.OpResource, sandbox.OpPrompt:
+		if call.Name, call.Args, err = r.method(c); err != nil {
+			break
+		}
+		fallthrough
+	case sandbox.OpTool, sandbox.OpRaw:
+		return r.pass(ctx, c, call)
+	}
+	s, reply := entryOf(c), sandbox.Reply{}
+	if err == nil {
+		reply, err = r.serveLocal(ctx, c, call, s)
+	}
+	if errors.Is(err, gate.ErrSuspended) {
+		return sandbox.Reply{}, err
+	}
+	if err != nil {
+		reply = sandbox.Reply{Err: thrown(err)}
+	}
+	if r.journal != nil {
+		s.setReply(reply)
+		if err := r.journal.carry(c.Number, s); err != nil {
+			return sandbox.Reply{}, err
+		}
+	}
+	return reply, nil
+}
+
+// pass makes a call at the gate.
+func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox.Reply, error) {
+	if r.journal != nil {
+		call.Journal = &callJournal{r: r, call: c}
+	}
+	call.Reply = func(answer gate.Answer, err error) gate.Reply { return r.replyTo(c, answer, err) }
+	answer, err := r.runner.o.Gate.Call(ctx, r.gate, call)
+	if errors.Is(err, gate.ErrSuspended) {
+		return sandbox.Reply{}, err
+	}
+	if err == nil && (c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw) {
+		r.observe(c.Name, answer)
+	}
+	return answer.Reply.(scriptReply).Reply, nil
+}
+
+// A scriptReply is what the script gets for a call that passed the gate, and what its
+// handles stand for.
+type scriptReply struct {
+	sandbox.Reply
+	items []handles.Kept
+}
+
+func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply {
+	on := shelf{r.session.handles.Shelf()}
+	var got sandbox.Reply
+	switch {
+	case err != nil:
+		err = r.explain(err)
+	case c.Op == sandbox.OpRaw:
+		got = sandbox.Reply{Value: answer.Raw}
+	case c.Op == sandbox.OpPrompt && c.Name == "get":
+		got, err = on.prompt(answer)
+	default:
+		got, err = on.value(answer)
+	}
+	if err != nil {
+		got = sandbox.Reply{Err: thrown(err)}
+	}
+	return scriptReply{got, on.Made}
+}
+
+// serveLocal answers a call of what this session has. What a replay must do
+// besides answering is put into s.
+func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entry) (sandbox.Reply, error) {
+	switch c.Op {
+	case sandbox.OpRun:
+		script, err := r.runner.o.Gate.Saved(ctx, r.gate, call)
+		if err != nil {
+			return sandbox.Reply{}, err
+		}
+		return sandbox.SavedReply(script.Name, script.Source)
+	case sandbox.OpRead:
+		var args struct {
+			Handle handles.Ref `json:"handle"`
+			Path   string      `json:"path"`
+		}
+		if err := surface.ReadArguments(c.Args, &args); err != nil {
+			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
+		}
+		value, err := r.session.handles.Read(string(args.Handle), args.Path)
+		if err != nil {
+			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
+		}
+		return sandbox.Reply{Value: value}, nil
+	case sandbox.OpEmit:
+		var args struct {
+			Handle json.RawMessage `json:"handle"`
+		}
+		if err := surface.ReadArguments(c.Args, &args); err != nil {
+			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
+		}
+		content, err := r.session.handles.Content(args.Handle)
+		if err == nil {
+			s.Media, err = json.Marshal(content)
+		}
+		if err == nil {
+			err = r.emitted.Add(c.Number, content, len(s.Media))
+		}
+		if err != nil {
+			s.Media = nil
+			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
+		}
+		return sandbox.Reply{}, nil
+	default:
+		return sandbox.Reply{}, fmt.Errorf("there is no operation %q", c.Op)
+	}
+}
+
+// explain adds to "there is no such tool" how the tool's server is, where that
+// may be why.
+func (r *run) explain(err error) error {
+	var unknown *gate.UnknownToolError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name, tool, _ := strings.Cut(unknown.Name, "__")
+	for _, st := range r.runner.o.Upstreams.Status() {
+		if !r.runner.o.Gate.View().May(r.gate.Profile, st.Name, tool) {
+			continue // nothing that the profile hides
+		}
+		if st.Name != name && strings.ReplaceAll(st.Name, "-", "_") != name || st.State == upstream.Connected || st.State == upstream.Idle {
+			continue
+		}
+		why := string(st.State)
+		if st.Err != "" {
+			why += ": " + st.Err
+		}
+		more := *unknown
+		more.Message = fmt.Sprintf("%s is unavailable: server %s is %s", unknown.Name, st.Name, why)
+		return &more
+	}
+	return err
+}
+
+// thrown is err as the script sees it.
+func thrown(err error) *sandbox.ReplyError {
+	fields := func(v any) json.RawMessage {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil
+		}
+		return b
+	}
+	var denied *approval.DeniedError
+	var args *gate.ArgumentError
+	var name *gate.UnknownToolError
+	var unknown *gate.UnknownOutcomeError
+	var failed *gate.CallError
+	var tool *toolError
+	switch {
+	case errors.As(err, &denied):
+		return &sandbox.ReplyError{Name: "ToolCallDeniedError", Message: denied.Message, Fields: fields(map[string]any{
+			"toolName": denied.Tool, "reason": denied.Reason, "retryable": denied.Retryable()})}
+	case errors.As(err, &args):
+		return &sandbox.ReplyError{Name: "ArgumentError", Message: args.Message, Fields: fields(map[string]any{
+			"tool": args.Tool, "path": args.Path, "declaration": args.Declaration})}
+	case errors.As(err, &name):
+		return &sandbox.ReplyError{Name: "UnknownToolError", Message: name.Message, Fields: fields(map[string]any{
+			"tool": name.Name, "near": name.Near})}
+	case errors.As(err, &unknown):
+		return &sandbox.ReplyError{Name: "UnknownOutcomeError", Message: unknown.Error(), Fields: fields(map[string]any{
+			"tool": unknown.Tool, "server": unknown.Server})}
+	case errors.As(err, &failed):
+		return &sandbox.ReplyError{Name: "ToolError", Message: failed.Error(), Fields: fields(map[string]any{
+			"tool": failed.Tool, "server": failed.Server, "content": []any{}})}
+	case errors.As(err, &tool):
+		return &sandbox.ReplyError{Name: "ToolError", Message: tool.Error(), Fields: fields(map[string]any{
+			"tool": tool.answer.Tool, "server": tool.answer.Server, "content": tool.content()})}
+	default:
+		return &sandbox.ReplyError{Name: "Error", Message: err.Error()}
+	}
+}
+
+// observe tells of an answer whose type is not declared.
+func (r *run) observe(name string, answer gate.Answer) {
+	if r.runner.o.Observed == nil || answer.IsError {
+		return
+	}
+	if tool, ok := r.runner.o.Gate.View().Catalog.Lookup(name); ok && tool.Server != "" && len(tool.Output) == 0 {
+		r.runner.o.Observed(tool, answer)
+	}
+}

@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// An item is a record, journal entries, or both, waiting to be written together.
+type item struct {
+	body      []byte // of the record; nil for none
+	journal   []ledger.JournalEntry
+	at        time.Time // of entries: now
+	durable   bool
+	refused   error // the item itself is at fault: nothing of it was written
+	taken     bool  // by the writing goroutine, under DB.mu
+	abandoned bool  // by its caller, under DB.mu
+	done      chan error
+}
+
+// take checks entries and adds them to the item.
+func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) error {
+	for i := range entries {
+		if err := entries[i].Check(); err != nil {
+			return err
+		}
+		if entries[i].Kind == ledger.Began {
+			it.at = clock()
+		}
+	}
+	it.journal = entries
+	return nil
+}
+
+// size returns about how many bytes an item writes.
+func (it *item) size() int {
+	n := len(it.body)
+	for i := range it.journal {
+		n += len(it.journal[i].Body)
+	}
+	return n
+}
+
+// add writes a batch in one transaction, except for the items that are refused.
+// After an error the file must not be used.
+func (f *file) add(ctx context.Context, path string, batch []*item, durable bool) error {
+	if err := f.synchronous(ctx, durable); err != nil {
+		return err
+	}
+	seq, hash := f.seq, f.hash
+	err := f.inTransaction(ctx, func() error {
+		if err := f.refresh(ctx); err != nil {
+			return err
+		}
+		seq, hash = f.seq, f.hash
+		for _, it := range batch {
+			if err := f.addEntries(ctx, it); err != nil {
+				return err
+			}
+			if it.body == nil || it.refused != nil {
+				continue
+			}
+			seq++
+			hash = ledger.HashRow(f.id, seq, hash, it.body)
+			seal := f.ring.Seal(seq, hash)
+			if err := one(f.insertRow.ExecContext(ctx, seq, hash[:], seal[:], string(it.body))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.seq, f.hash = seq, hash
+	if f.wal == nil {
+		f.wal, err = os.Stat(path + "-wal")
+	}
+	return err
+}
+
+// addEntries writes the entries of an item, all or none, in the open transaction.
+// If they are refused, none is written and the item says so.
+func (f *file) addEntries(ctx context.Context, it *item) (err error) {
+	it.refused = nil
+	switch len(it.journal) {
+	case 0:
+		return nil
+	case 1: // what it is refused for is found before anything is written
+		err = f.addEntry(ctx, &it.journal[0], it.at)
+	default:
+		if err := f.exec(ctx, "SAVEPOINT item"); err != nil {
+			return err
+		}
+		for i := range it.journal {
+			if err = f.addEntry(ctx, &it.journal[i], it.at); err != nil {
+				break
+			}
+		}
+		if errors.As(err, new(refusedError)) {
+			clear(f.journals)
+			if err := f.exec(ctx, "ROLLBACK TO item"); err != nil {
+				return err
+			}
+		}
+		if err := f.exec(ctx, "RELEASE item"); err != nil {
+			return err
+		}
+	}
+	if no := (refusedError{}); errors.As(err, &no) {
+		it.refused, err = no.error, nil
+	}
+	return err
+}
+
+// synchronous sets whether a commit syncs the disk.
+func (f *file) synchronous(ctx context.Context, durable bool) error {
+	level := "NORMAL"
+	if durable {
+		level = "FULL"
+	}
+	if f.sync == level {
+		return nil
+	}
+	f.sync = level
+	return f.exec(ctx, "PRAGMA synchronous = "+level)
+}
+
+// compact moves up to n of the oldest rows from recent to rows and reports whether
+// more are left.
+func (f *file) compact(ctx context.Context, n int) (more bool, err error) {
+	if err := f.synchronous(ctx, false); err != nil {
+		return false, err
+	}
+	err = f.inTransaction(ctx, func() error {
+		limit := strconv.Itoa(n)
+		if err := f.refresh(ctx); err != nil {
+			return err
+		}
+		err := f.exec(ctx, "INSERT INTO rows (seq, hash, seal, body) SELECT seq, hash, seal, body FROM recent ORDER BY seq LIMIT "+limit)
+		if err == nil {
+			err = f.exec(ctx, "DELETE FROM recent WHERE seq <= (SELECT max(seq) FROM rows)")
+		}
+		if err == nil {
+			f.compacted, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+		}
+		return err
+	})
+	return f.compacted < f.seq, err
+}
+
+// resync copies the content of the write-ahead log to the file and syncs it, so
+// that a write whose sync failed is repeated.
+func (f *file) resync(ctx context.Context) error {
+	if err := f.synchronous(ctx, true); err != nil {
+		return err
+	}
+	var busy, pages, copied int
+	if err := f.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(FULL)").Scan(&busy, &pages, &copied); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return unavailable("an earlier write is not yet safe: somebody else is reading")
+	}
+	return nil
+}
+
+// copyWAL copies the content of the write-ahead log to the file, as far as nobody
+// else is reading an older state. It waits for nobody. The last to close removes
+// the -wal, but a process that only reads cannot; after copyWAL the rows are in
+// the file even then.
+func (f *file) copyWAL(ctx context.Context) error {
+	return f.exec(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+}
