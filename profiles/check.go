@@ -196,23 +196,14 @@ func withUnderscores(text string) pattern {
 // decidable warns if the condition looks at parameters that none of the
 // matched tools has, or at nothing at all.
 func (c *checker) decidable(r *rule, matched []*ToolFacts) {
-	var params []string
-	switch w := r.when.(type) {
-	case *expression:
-		if w.constant {
-			c.warn(r.at+"/when", "the condition looks at nothing of the call, so it is always the same", "")
-			return
-		}
-		params = w.params
-	case conjunction:
-		for _, t := range w {
-			params = append(params, t.keys[0])
-		}
-	}
-	if len(matched) == 0 {
+	if e, ok := r.when.(*expression); ok && e.constant {
+		c.warn(r.at+"/when", "the condition looks at nothing of the call, so it is always the same", "")
 		return
 	}
-	for _, param := range params {
+	if len(matched) == 0 || r.when == nil {
+		return
+	}
+	for _, param := range r.when.needs() {
 		var known []string
 		missing := 0
 		for _, t := range matched {

@@ -56,6 +56,8 @@ type condition interface {
 	eval(f *facts) (truth, string)
 	// reads lists the names of arguments that it looks at.
 	reads() []nameRead
+	// needs lists the parameters without which it cannot be decided.
+	needs() []string
 }
 
 // facts are the call as conditions see it; they are the variables of a CEL
@@ -195,8 +197,8 @@ func (n numbers) NativeToValue(v any) ref.Val {
 type expression struct {
 	program cel.Program
 	text    string
-	// params are the keys of args that it reads without asking has() first.
-	params []string
+	// unguarded are the keys of args that it reads without asking has() first.
+	unguarded []string
 	// names are all names of arguments that it reads.
 	names []nameRead
 	// constant reports that it does not depend on the call.
@@ -273,7 +275,7 @@ func compileExpr(text string) (*expression, *syntaxError) {
 	}
 	for _, key := range sortedKeys(read) {
 		if !guarded[key] {
-			e.params = append(e.params, key)
+			e.unguarded = append(e.unguarded, key)
 		}
 	}
 	estimate, err := env.EstimateCost(checked, ordinarySizes{})
@@ -344,6 +346,8 @@ func (ordinarySizes) EstimateCallCost(function, _ string, _ *cost.AstNode, _ []c
 }
 
 func (e *expression) reads() []nameRead { return e.names }
+
+func (e *expression) needs() []string { return e.unguarded }
 
 func (e *expression) eval(f *facts) (truth, string) {
 	if why := f.respelled(e.names); why != "" {
@@ -431,6 +435,10 @@ func compileParam(spec ParamSpec) (t *paramTest, where string, err *syntaxError)
 	return t, "", nil
 }
 
+func (t *paramTest) reads() []nameRead { return t.names }
+
+func (t *paramTest) needs() []string { return t.keys[:1] }
+
 func (t *paramTest) eval(f *facts) (truth, string) {
 	result, found, why := no, false, ""
 	note := func(v truth, reason string) {
@@ -511,13 +519,20 @@ func appendNew(all []string, s string) []string {
 }
 
 // A conjunction holds when all of its tests do.
-type conjunction []*paramTest
+type conjunction []condition
 
 func (c conjunction) reads() (names []nameRead) {
 	for _, t := range c {
-		names = append(names, t.names...)
+		names = append(names, t.reads()...)
 	}
 	return names
+}
+
+func (c conjunction) needs() (params []string) {
+	for _, t := range c {
+		params = append(params, t.needs()...)
+	}
+	return params
 }
 
 func (c conjunction) eval(f *facts) (truth, string) {

@@ -43,6 +43,8 @@ type Call struct {
 	// and map[string]any.
 	Args map[string]any
 	Run  RunFacts
+	// Meaning is what the call means; nil if nothing is known of that.
+	Meaning *Meaning
 	// Changed says how the tool's definition differs from the one that a person
 	// accepted; empty if it does not.
 	Changed string

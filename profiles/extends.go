@@ -27,7 +27,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 		parent, ok := b.layers[*l.spec.Extends]
 		switch {
 		case !ok:
-			b.problem(at+"/extends", fmt.Sprintf("there is no profile %q", *l.spec.Extends), near(*l.spec.Extends, sortedKeys(b.layers)))
+			b.problem(at+"/extends", fmt.Sprintf("there is no profile %q", *l.spec.Extends), near(*l.spec.Extends, b.extendable()))
 		case parent.resolving:
 			b.problem(at+"/extends", "the profiles extend each other in a circle: "+b.circle(l.name), "")
 		default:

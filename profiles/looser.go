@@ -200,11 +200,14 @@ func twin(r *rule, among []*rule, wanted func(*rule) bool) bool {
 	})
 }
 
+// conditionText returns the text of everything that a rule asks of a call besides
+// the tool's name; empty if it asks nothing.
 func conditionText(r *rule) string {
-	if r.spec.When == nil {
+	if r.when == nil {
 		return ""
 	}
-	text, err := json.Marshal(r.spec.When)
+	s := r.spec
+	text, err := json.Marshal(RuleSpec{When: s.When, Effects: s.Effects, Where: s.Where, Paths: s.Paths, Hosts: s.Hosts, Recipients: s.Recipients, Commands: s.Commands, Net: s.Net})
 	if err != nil {
 		panic("profiles: writing a condition: " + err.Error()) // texts can always be encoded
 	}

@@ -22,7 +22,7 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 	if len(options) > 0 {
 		o = options[len(options)-1]
 	}
-	b := &builder{spec: spec, layers: map[string]*layer{}}
+	b := &builder{spec: spec, builtin: o.Builtins, layers: map[string]*layer{}}
 	set := b.build(newOwnFiles(o.OwnFiles))
 	if len(b.problems) > 0 {
 		sort.SliceStable(b.problems, func(i, j int) bool { return b.problems[i].Path < b.problems[j].Path })
@@ -34,6 +34,7 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 
 type builder struct {
 	spec     Spec
+	builtin  map[string]*ProfileSpec
 	layers   map[string]*layer
 	problems []Problem
 }
@@ -82,7 +83,12 @@ func (b *builder) build(own ownFiles) *Set {
 			b.checkTime(pointer("/clientPatience", client), &d)
 		}
 	}
-	revision, err := revisionOf(b.spec, own)
+	b.checkNames()
+	for _, name := range sortedKeys(b.spec.Profiles) {
+		b.layers[name] = b.compile(name, b.spec.Profiles[name])
+	}
+	used := b.builtins()
+	revision, err := revisionOf(b.spec, used, own)
 	if err != nil {
 		b.problem("", "computing the revision: "+err.Error(), "")
 	}
@@ -93,11 +99,7 @@ func (b *builder) build(own ownFiles) *Set {
 	*s.unrestricted = base
 	b.buildAskSettings(s.unrestricted, nil, &global)
 
-	b.checkNames()
 	for _, name := range sortedKeys(b.spec.Profiles) {
-		b.layers[name] = b.compile(name, b.spec.Profiles[name])
-	}
-	for _, name := range sortedKeys(b.layers) {
 		s.profiles[name] = b.resolve(b.layers[name], &base, &global)
 	}
 	s.defaultProfile = s.unrestricted
@@ -109,6 +111,36 @@ func (b *builder) build(own ownFiles) *Set {
 		}
 	}
 	return s
+}
+
+// BuiltinPrefix begins the name of a profile that is part of the program, in
+// `extends`.
+const BuiltinPrefix = "builtin:"
+
+// builtins compiles the profiles of the program that others extend.
+func (b *builder) builtins() map[string]*ProfileSpec {
+	used := map[string]*ProfileSpec{}
+	for _, l := range b.layers {
+		if l.spec.Extends == nil {
+			continue
+		}
+		if name, ok := strings.CutPrefix(*l.spec.Extends, BuiltinPrefix); ok && b.builtin[name] != nil {
+			used[*l.spec.Extends] = b.builtin[name]
+		}
+	}
+	for name, spec := range used {
+		b.layers[name] = b.compile(name, spec)
+	}
+	return used
+}
+
+// extendable returns the names that `extends` may have.
+func (b *builder) extendable() []string {
+	names := sortedKeys(b.spec.Profiles)
+	for _, name := range sortedKeys(b.builtin) {
+		names = append(names, BuiltinPrefix+name)
+	}
+	return names
 }
 
 // checkNames checks the profiles' names: each becomes part of a tool's name, and
@@ -208,12 +240,24 @@ func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
 			b.problem(r.at+"/name", "want a name of 1 to 64 bytes", "")
 		}
 	}
-	if len(spec.Tools) == 0 {
+	conditions := b.meaning(r.at, spec)
+	r.tools = b.patterns(r.at+"/tools", spec.Tools)
+	switch {
+	case len(spec.Tools) > 0:
+	case len(conditions) > 0:
+		r.tools = []pattern{anyTool}
+	default:
 		b.problem(r.at+"/tools", "the rule names no tool", `["*"] means every tool`)
 	}
-	r.tools = b.patterns(r.at+"/tools", spec.Tools)
 	if spec.When != nil {
-		r.when = b.condition(r.at+"/when", spec.When)
+		conditions = append(conditions, b.condition(r.at+"/when", spec.When))
+	}
+	switch len(conditions) {
+	case 0:
+	case 1:
+		r.when = conditions[0]
+	default:
+		r.when = conditions
 	}
 	r.action = Action(b.oneOf(r.at+"/action", spec.Action, actionWords[1:], -1) + 1)
 	r.risk = Risk(b.oneOf(r.at+"/risk", spec.Risk, riskWords[1:], -1) + 1)

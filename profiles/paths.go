@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,36 @@ func hostOf(raw string) (string, error) {
 		return "", errors.New("host: the host is a number that readers take differently")
 	}
 	return host, nil
+}
+
+// HostNamed returns the fact about a host that an argument names, by a URL or by
+// itself. Whatever two programs could read in two ways is doubtful: a URL with a
+// user before the host looks like another host to people.
+func HostNamed(param, text string) HostFact {
+	f := HostFact{Param: param}
+	raw := text
+	if !strings.Contains(text, "://") {
+		if strings.ContainsAny(text, "/?#@") {
+			f.Doubt = "it is neither a host nor an absolute URL"
+			return f
+		}
+		raw = "https://" + text
+	}
+	host, err := hostOf(raw)
+	if err != nil {
+		f.Doubt = strings.TrimPrefix(err.Error(), "host: ")
+		return f
+	}
+	if u, err := url.Parse(raw); err != nil || u.User != nil {
+		f.Doubt = "the URL has a user name"
+		return f
+	}
+	if scheme, _, _ := strings.Cut(raw, "://"); !slices.Contains([]string{"http", "https", "ws", "wss"}, strings.ToLower(scheme)) {
+		f.Doubt = "it is no address of the web"
+		return f
+	}
+	f.Name = host
+	return f
 }
 
 // cleanText cleans the path in s like path.Clean, but keeps what a pattern

@@ -317,8 +317,15 @@ func (t *tally) weighRisk() error {
 			ruling = r.rule
 		}
 	}
-	if ruling == nil {
+	switch m := t.call.Meaning; {
+	case ruling != nil:
+	case m != nil && m.Accepted && len(m.Unknown) == 0 && t.call.Changed == "":
+		counts = append(counts, m.risk())
+	default:
 		counts = append(counts, guessed...)
+		if m != nil {
+			counts = append(counts, m.risk())
+		}
 		if quiet.Risk > strictest(counts).Risk {
 			counts = append(counts, quiet)
 		}

@@ -77,6 +77,9 @@ type Options struct {
 	// store, keys, tokens), absolute. Calls whose arguments name one are
 	// denied in every profile.
 	OwnFiles []string
+	// Builtins are the profiles that are part of the program, by their names with a
+	// version, as "coding@1": a profile extends one as "builtin:coding@1".
+	Builtins map[string]*ProfileSpec
 }
 
 // A Problem is one mistake in a [Spec].
@@ -104,7 +107,7 @@ func (p Problem) String() string {
 
 // revisionOf returns the digest of the section, without the examples, which decide
 // nothing, and of the options.
-func revisionOf(spec Spec, own ownFiles) (string, error) {
+func revisionOf(spec Spec, builtins map[string]*ProfileSpec, own ownFiles) (string, error) {
 	bare := spec
 	bare.Profiles = map[string]*ProfileSpec{}
 	for name, p := range spec.Profiles {
@@ -127,7 +130,11 @@ func revisionOf(spec Spec, own ownFiles) (string, error) {
 			emptyAllowlists = append(emptyAllowlists, name)
 		}
 	}
-	text, err := json.Marshal([]any{engine, bare, emptyAllowlists, files})
+	parts := []any{engine, bare, emptyAllowlists, files}
+	if len(builtins) > 0 {
+		parts = append(parts, builtins)
+	}
+	text, err := json.Marshal(parts)
 	if err != nil {
 		return "", err
 	}

@@ -74,8 +74,20 @@ type ProfileSpec struct {
 type RuleSpec struct {
 	// Name is the rule's name in reasons; its place in the list unless set.
 	Name *string `json:"name,omitempty"`
-	// Tools are globs over server__tool; at least one.
-	Tools []string `json:"tools"`
+	// Tools are globs over server__tool; at least one, unless the rule says what its
+	// calls mean.
+	Tools []string `json:"tools,omitempty"`
+	// Effects, Where, Paths, Hosts, Recipients, Commands and Net say what the calls
+	// mean, each as a list of words (and of globs, for the four in the middle) of
+	// which one must fit every value of the call. They are undecided for a tool
+	// that nobody has said this of. See [Meaning].
+	Effects    []string `json:"effects,omitempty"`
+	Where      []string `json:"where,omitempty"`
+	Paths      []string `json:"paths,omitempty"`
+	Hosts      []string `json:"hosts,omitempty"`
+	Recipients []string `json:"recipients,omitempty"`
+	Commands   []string `json:"commands,omitempty"`
+	Net        []string `json:"net,omitempty"`
 	// When is the condition over the call; without one the rule matches
 	// every call of its tools.
 	When *When `json:"when,omitempty"`

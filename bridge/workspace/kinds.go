@@ -1,0 +1,105 @@
+package workspace
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A kind is what files are, by their names in lower case. A pattern with a slash is
+// about the last names of a path, or about any folder on the way if it ends in a
+// slash; one without is about the last name alone.
+type kind struct {
+	patterns []string
+	words    string
+}
+
+// secrets are files that let somebody in, or have what nobody else should read.
+var secrets = []kind{
+	{[]string{".ssh/", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", ".gnupg/", "*.kdbx"}, "keys"},
+	{[]string{".env", ".env.*", "*.env", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json",
+		"credentials.toml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "service-account*.json", ".dockercfg", ".docker/config.json", ".m2/settings.xml", ".cargo/credentials", ".terraformrc",
+		"*.tfstate", "*.tfvars", ".config/gh/hosts.yml", "hub", ".claude.json", ".password-store/"}, "passwords and tokens"},
+	{[]string{".aws/", ".azure/", ".kube/", ".config/gcloud/", "kubeconfig", ".terraform.d/"}, "access to clouds"},
+	{[]string{"*_history", "cookies.sqlite", "login data", "key4.db", "logins.json", "keychains/", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d/"}, "what a person has typed, or is logged in to"},
+}
+
+// notSecret are names that fit a pattern of secrets and have none: examples.
+var notSecret = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", "example.env", "sample.env", "*.pub"}
+
+// later are files that make something run when somebody does something else.
+var later = []kind{
+	{[]string{".git/", ".husky/", ".githooks/", ".gitmodules", ".pre-commit-config.yaml", "lefthook.yml", ".gitconfig"}, "git runs what stands there"},
+	{[]string{".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".circleci/", ".travis.yml", "azure-pipelines.yml", "jenkinsfile", ".buildkite/", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/", "appveyor.yml", "cloudbuild.yaml"}, "CI runs what stands there"},
+	{[]string{".vscode/", ".idea/", ".zed/", ".devcontainer/", "*.code-workspace", ".cursor/", ".claude/", ".mcp.json", "mcp.json", ".codex/", ".gemini/", ".windsurf/", ".envrc", ".nvimrc", ".exrc", ".vimrc", ".dir-locals.el", "*.sublime-project"}, "an editor or agent runs what stands there"},
+	{[]string{".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "config.fish", ".config/fish/", ".inputrc", ".xinitrc", ".xprofile", ".xsession",
+		".config/autostart/", "launchagents/", "launchdaemons/", "systemd/", "/etc/profile", "/etc/profile.d/", "/etc/init.d/", "/etc/rc.local", "microsoft.powershell_profile.ps1", "start menu/programs/startup/"}, "it runs when somebody logs in or opens a terminal"},
+	{[]string{"crontab", "/etc/cron.d/", "/etc/cron.daily/", "/etc/cron.hourly/", "/etc/cron.weekly/", "/etc/cron.monthly/", "/var/spool/cron/"}, "it runs at set times"},
+	{[]string{"sitecustomize.py", "usercustomize.py", ".pythonstartup"}, "an interpreter runs it by itself"},
+}
+
+// secret says what kind of secret a path names; empty if none.
+func secret(name string) string {
+	names := foldedNames(name)
+	for _, pattern := range notSecret {
+		if matches(pattern, names, false) {
+			return ""
+		}
+	}
+	return kindOf(secrets, names, filepath.IsAbs(name))
+}
+
+// runsLater says by whom a file that the path names is run; empty if by nobody.
+func runsLater(name string) string { return kindOf(later, foldedNames(name), filepath.IsAbs(name)) }
+
+func kindOf(kinds []kind, names []string, absolute bool) string {
+	for _, k := range kinds {
+		if slices.ContainsFunc(k.patterns, func(pattern string) bool { return matches(pattern, names, absolute) }) {
+			return k.words
+		}
+	}
+	return ""
+}
+
+// foldedNames returns the names in a path in lower case: some file systems take
+// names that differ in case for the same. Dots and spaces at the end are taken away,
+// as Windows does.
+func foldedNames(name string) []string {
+	names := strings.FieldsFunc(strings.ToLower(path.Clean(strings.ReplaceAll(name, `\`, "/"))), func(r rune) bool { return r == '/' })
+	for i, n := range names {
+		if trimmed := strings.TrimRight(n, ". "); trimmed != "" {
+			names[i] = trimmed
+		}
+	}
+	return names
+}
+
+// matches reports whether a pattern of a kind fits the names in a path.
+func matches(pattern string, names []string, absolute bool) bool {
+	if len(names) == 0 {
+		return false
+	}
+	rooted := strings.HasPrefix(pattern, "/")
+	folder := strings.HasSuffix(pattern, "/")
+	wanted := strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' })
+	for from := 0; from+len(wanted) <= len(names); from++ {
+		if rooted && (from > 0 || !absolute) {
+			break
+		}
+		if !folder && from+len(wanted) < len(names) {
+			continue
+		}
+		fits := true
+		for i, want := range wanted {
+			if ok, err := path.Match(want, names[from+i]); !ok || err != nil {
+				fits = false
+				break
+			}
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package known
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Started says how a server is started or reached, as a configuration has it.
+type Started struct {
+	Command string
+	Args    []string
+	Env     []string // the names of its environment variables
+	URL     string
+}
+
+// A Match says which server was found.
+type Match struct {
+	Server Server
+	// Verified reports that somebody compared the file with what a server started in
+	// this form lists: a package of npm. What an image or an address has may differ.
+	Verified bool
+	// Version is the version that the configuration pins; empty if it takes
+	// whatever is the latest.
+	Version string
+	// Paths are the program's arguments that are paths: what the server may work
+	// on, where it has such a list.
+	Paths []string
+}
+
+// steering are variables that decide which program is started, or what is loaded
+// into it. A server that has one is not known, whatever it is called.
+var steering = []string{"NODE_OPTIONS", "NODE_PATH", "PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NODE_TLS_REJECT_UNAUTHORIZED"}
+
+func steers(name string) bool {
+	upper := strings.ToUpper(name)
+	return slices.Contains(steering, upper) || strings.HasPrefix(upper, "NPM_CONFIG_") || strings.HasPrefix(upper, "DOCKER_") || strings.HasPrefix(upper, "BUN_")
+}
+
+// Identify finds the server that is started so. If there is none, why says what is
+// different about one that is started nearly so; it is empty if none is.
+func Identify(s Started) (m Match, why string) {
+	for _, server := range All() {
+		for _, l := range server.Launch {
+			version, rest, ours := l.program(s)
+			if !ours {
+				continue
+			}
+			paths, wrong := l.fits(rest, s.Env)
+			if wrong == "" {
+				return Match{server, server.Verified != "" && l.NPM != "", version, paths}, ""
+			}
+			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
+		}
+	}
+	return Match{}, why
+}
+
+// program reports whether s starts the program of l; rest are the arguments after
+// what names it.
+func (l Launch) program(s Started) (version string, rest []string, ours bool) {
+	switch {
+	case l.URL != "":
+		return "", nil, s.Command == "" && strings.TrimSuffix(s.URL, "/") == strings.TrimSuffix(l.URL, "/")
+	case l.NPM != "" && (s.Command == "npx" || s.Command == "bunx"):
+		rest = s.Args
+		for len(rest) > 0 && (rest[0] == "-y" || rest[0] == "--yes") {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return "", nil, false
+		}
+		version, ours = npmVersion(rest[0], l.NPM)
+		return version, rest[1:], ours
+	case l.Docker != "" && s.Command == "docker" && len(s.Args) > 0 && s.Args[0] == "run":
+		rest = s.Args[1:]
+		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
+			switch {
+			case slices.Contains([]string{"-i", "--interactive", "--rm", "--init"}, rest[0]):
+				rest = rest[1:]
+			case rest[0] == "-e" && len(rest) > 1 && slices.Contains(l.Env, rest[1]): // taken over by its name
+				rest = rest[2:]
+			default:
+				return "", nil, false
+			}
+		}
+		if len(rest) == 0 {
+			return "", nil, false
+		}
+		version, ours = imageVersion(rest[0], l.Docker)
+		return version, rest[1:], ours
+	default:
+		return "", nil, false
+	}
+}
+
+// npmVersion takes a package's specification apart: its name, or its name with a
+// version or "latest". Ranges, tags, addresses and aliases could be anything.
+func npmVersion(spec, name string) (string, bool) {
+	if spec == name {
+		return "", true
+	}
+	v, ok := strings.CutPrefix(spec, name+"@")
+	switch {
+	case !ok:
+		return "", false
+	case v == "latest":
+		return "", true
+	default:
+		return v, version.MatchString(v)
+	}
+}
+
+// imageVersion is npmVersion for an image: its name, with a tag or a digest.
+func imageVersion(spec, name string) (string, bool) {
+	if digest, ok := strings.CutPrefix(spec, name+"@sha256:"); ok {
+		return "sha256:" + digest, len(digest) == 64
+	}
+	tag, ok := strings.CutPrefix(spec, name+":")
+	switch {
+	case spec == name, ok && tag == "latest":
+		return "", true
+	default:
+		return tag, ok && version.MatchString(tag)
+	}
+}
+
+// fits reports what of a program's arguments and variables the file does not have.
+func (l Launch) fits(args, env []string) (paths []string, wrong string) {
+	for _, name := range env {
+		if !slices.Contains(l.Env, name) {
+			return nil, fmt.Sprintf("the variable %s is not one that it is known with", name)
+		}
+	}
+	i := 0
+	for at := 0; at < len(args); at++ {
+		if strings.HasPrefix(args[at], "-") {
+			flag, _, joined := strings.Cut(args[at], "=")
+			switch {
+			case slices.Contains(l.Flags, flag+"=") && joined:
+			case slices.Contains(l.Flags, flag+"="):
+				// Some programs take the next word for its value whatever it is, others only
+				// one that is no flag.
+				if at++; at == len(args) || strings.HasPrefix(args[at], "-") {
+					return nil, fmt.Sprintf("the flag %s has no value that every program would take for one", flag)
+				}
+			case joined || !slices.Contains(l.Flags, flag):
+				return nil, fmt.Sprintf("the flag %s is not one that it is known with", flag)
+			}
+			continue
+		}
+		role := l.argRole(i)
+		if role == "" {
+			return nil, "it has one argument more than it is known with"
+		}
+		if role == Path {
+			paths = append(paths, args[at])
+		}
+		i++
+	}
+	return paths, ""
+}
+
+// argRole returns the role of the program's i-th argument; empty if it has none.
+func (l Launch) argRole(i int) Role {
+	if n := len(l.Args); n > 0 && i >= n-1 && strings.HasSuffix(l.Args[n-1], "...") {
+		return Role(strings.TrimSuffix(l.Args[n-1], "..."))
+	}
+	if i >= len(l.Args) {
+		return ""
+	}
+	return Role(l.Args[i])
+}

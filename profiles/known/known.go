@@ -1,0 +1,194 @@
+// Package known has what is known of the most used MCP servers: how each is
+// started, and what each of its tools does. It is data, one file for each server
+// (servers/NAME.jsonc), and the code that reads it: no I/O, no clock.
+//
+// What a server says of itself never loosens policy. What a file here says may,
+// because a person can check it, and has accepted it for their server: then rules
+// can be about what calls mean ("writing inside the workspace") instead of what
+// tools are called.
+//
+// A file holds only for the program that it describes. [Identify] compares the
+// exact form in which a server is started (a package, an image or an address,
+// without a flag or a variable that could put another program in its place), and
+// [Server.Tool] the arguments of each tool. Where either differs, nothing is
+// known, and the bridge guesses as it does for any server.
+//
+// # The format
+//
+//	// A comment, anywhere.
+//	{
+//	  "title": "Filesystem",
+//	  "verified": "2026.8.31",
+//	  "launch": [{"npm": "@modelcontextprotocol/server-filesystem", "args": ["path..."]}],
+//	  "tools": {
+//	    "move_file": {
+//	      "effects": ["write"], "where": "workspace", "repeatable": false,
+//	      "args": {"source": "path", "destination": "path"}
+//	    }
+//	  }
+//	}
+//
+// A file is verified if somebody started that version of the package and compared
+// every tool with what it lists (testdata/lists has that). One without "verified"
+// was written from public documentation, which "source" names: it can make
+// decisions stricter, and puts the arguments of a question in order, but it loosens
+// nothing.
+package known
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// An Effect is something that a tool does.
+type Effect string
+
+// The effects.
+const (
+	Read    Effect = "read"
+	Write   Effect = "write"   // creates or changes what can be changed back
+	Delete  Effect = "delete"  // takes away what cannot be brought back
+	Execute Effect = "execute" // runs code or commands
+	Send    Effect = "send"    // tells people, or the public, something
+	Spend   Effect = "spend"   // costs money
+)
+
+// Where says where a tool does it.
+type Where string
+
+// The places.
+const (
+	// Workspace is where the tool's paths say: inside the workspace, or outside.
+	Workspace Where = "workspace"
+	// Local is on this machine, in a store of the server's own or in memory.
+	Local Where = "local"
+	// Remote is on another machine.
+	Remote Where = "remote"
+)
+
+// Net says which hosts a tool talks to.
+type Net string
+
+// The hosts.
+const (
+	NetNone   Net = "none"
+	NetFixed  Net = "fixed"  // the server's own endpoint
+	NetChosen Net = "chosen" // one that an argument names, or that the page before led to
+)
+
+// A Role says what the value of an argument is.
+type Role string
+
+// The roles.
+const (
+	Path      Role = "path"      // of a file or folder on this machine
+	Host      Role = "host"      // a URL, or the name of a host
+	Recipient Role = "recipient" // somebody who gets a message
+	Command   Role = "command"   // code, or a command line
+	Amount    Role = "amount"    // of money
+	Place     Role = "place"     // names where: a repository and its owner, a channel, a database
+	Content   Role = "content"   // text that is written or sent
+	Plain     Role = "plain"     // anything else: a filter, a number, a choice
+)
+
+// A Tool is what is known of one tool.
+type Tool struct {
+	Effects []Effect `json:"effects"`
+	Where   Where    `json:"where"`
+	// Net is NetNone unless set.
+	Net Net `json:"net,omitempty"`
+	// Args are the roles of the arguments, by their names. An argument that is an
+	// object has the role that all of it has, or one for each of its keys, as
+	// "edits.newText"; an array on the way stands for each of its elements.
+	Args map[string]Role `json:"args,omitempty"`
+	// Repeatable reports whether a call may be made twice without harm.
+	Repeatable bool `json:"repeatable,omitempty"`
+	// Stateful reports whether what a call does depends on the calls before, such
+	// as a click on the page that is open.
+	Stateful bool `json:"stateful,omitempty"`
+	// Labels say what its answers are and where its arguments go: see the rules
+	// about flows.
+	Labels []Label `json:"labels,omitempty"`
+}
+
+// A Label says what kind of place a tool reads from or writes to.
+type Label string
+
+// The labels.
+const (
+	Private   Label = "private"   // what it reads is not public
+	Untrusted Label = "untrusted" // what it reads was written by anybody
+	External  Label = "external"  // what it is given leaves this machine
+)
+
+// A Launch is one form in which a server is started. One of NPM, Docker and URL is
+// set.
+type Launch struct {
+	NPM    string `json:"npm,omitempty"`    // a package, without its version
+	Docker string `json:"docker,omitempty"` // an image, without its tag
+	URL    string `json:"url,omitempty"`    // of the endpoint
+	// Args are the roles of the program's arguments, in order; the last may end
+	// in "..." if there may be several.
+	Args []string `json:"args,omitempty"`
+	// Flags are the flags that change nothing of what the file says; those with
+	// "=" at the end have a value, as "--port=5" or "--port 5".
+	Flags []string `json:"flags,omitempty"`
+	// Env are the environment variables that it may be given.
+	Env []string `json:"env,omitempty"`
+}
+
+// A Server is what is known of one server.
+type Server struct {
+	Name  string `json:"-"` // of its file
+	Title string `json:"title"`
+	// Verified is the version whose tools were compared with the file; empty if
+	// nobody did.
+	Verified string `json:"verified,omitempty"`
+	// Source is the public documentation that an unverified file was written from.
+	Source string          `json:"source,omitempty"`
+	Launch []Launch        `json:"launch"`
+	Tools  map[string]Tool `json:"tools"`
+}
+
+//go:embed servers/*.jsonc
+var files embed.FS
+
+// all are the servers, sorted by name.
+var all = sync.OnceValue(func() []Server {
+	entries, err := files.ReadDir("servers")
+	if err != nil {
+		panic("known: " + err.Error()) // they are part of the program
+	}
+	var servers []Server
+	for _, e := range entries {
+		text, err := files.ReadFile("servers/" + e.Name())
+		if err != nil {
+			panic("known: " + err.Error())
+		}
+		s, err := Parse(strings.TrimSuffix(e.Name(), ".jsonc"), text)
+		if err != nil {
+			panic(fmt.Sprintf("known: servers/%s: %v", e.Name(), err)) // TestFiles reads them all
+		}
+		servers = append(servers, s)
+	}
+	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
+	return servers
+})
+
+// All returns the servers that the program knows, sorted by name. The caller must
+// not change them.
+func All() []Server { return all() }
+
+// Find returns the server with that name.
+func Find(name string) (Server, bool) {
+	servers := All()
+	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name })
+	if i < 0 {
+		return Server{}, false
+	}
+	return servers[i], true
+}

@@ -1,0 +1,336 @@
+package profiles
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// A Meaning is what a call means: what it does, where, and to whom. The file of a
+// known server says so for each tool, and the gate adds what it knows of this
+// machine. Package profiles decides from these facts and finds none itself.
+type Meaning struct {
+	// Accepted reports that somebody verified the facts and that the person who
+	// runs the bridge accepted them for this server. Facts that nobody accepted can
+	// raise the risk, and do nothing else.
+	Accepted bool
+	// Effects are what the call does: words of the file, such as read and send.
+	Effects []string
+	// Where is the place of the tool: workspace (where its paths say), local (a store
+	// of the server's own) or remote.
+	Where string
+	// Net is none, fixed (the server's own endpoint) or chosen.
+	Net        string
+	Paths      []PathFact
+	Hosts      []HostFact
+	Recipients []RecipientFact
+	Commands   []string
+	// Spends reports whether an amount of money is among the arguments.
+	Spends bool
+	// Unknown are the arguments whose role nobody knows.
+	Unknown []string
+	// Repeatable reports that the call may be made twice.
+	Repeatable bool
+}
+
+// A PathFact is where one path of a call leads.
+type PathFact struct {
+	Param string // where it stands in the arguments
+	// Path is absolute with links followed; as the call has it if that is not known.
+	Path string
+	// Inside reports that it is in the workspace. What is secret or runs later is
+	// never taken for inside.
+	Inside bool
+	// Secret and RunsLater say what kind of file it names; empty if neither.
+	Secret, RunsLater string
+	// Doubt says why programs could take it for another path; empty if not.
+	Doubt string
+}
+
+// outside reports whether the path counts as outside the workspace for a call with
+// these effects.
+func (p PathFact) outside(effects []string) bool {
+	return !p.Inside || p.Secret != "" || p.Doubt != "" || p.RunsLater != "" && changes(effects)
+}
+
+// A HostFact is one host that a call names.
+type HostFact struct {
+	Param string
+	// Name is the host in lower case; empty if programs could take the address for
+	// another one, as Doubt says.
+	Name  string
+	Doubt string
+	// New reports that no call to it was allowed by a person or a rule before, in this
+	// session.
+	New bool
+}
+
+// A RecipientFact is one recipient that a call names. New is as of a [HostFact].
+type RecipientFact struct {
+	Param, Name string
+	New         bool
+}
+
+// changes reports whether effects are more than reading.
+func changes(effects []string) bool {
+	return len(effects) == 0 || slices.ContainsFunc(effects, func(e string) bool { return e != "read" })
+}
+
+// The words of rules about meaning.
+var (
+	effectWords = []string{"read", "write", "delete", "execute", "send", "spend"}
+	whereWords  = []string{"workspace", "outside", "local", "remote"}
+	netWords    = []string{"none", "fixed", "chosen"}
+	pathWords   = []string{"workspace", "outside", "secret", "runs-later"}
+	hostWords   = []string{"new", "localhost"}
+)
+
+// A meaningTest is one key of a rule about meaning, such as "effects": the call
+// has several values there, or one, or none.
+type meaningTest struct {
+	key   string
+	words []string
+	globs []pattern // for keys that take patterns
+}
+
+// eval decides the test. If all values fit it is true, if none does it is false, and
+// if only some do it is undecided, so that "any" is enough to deny and only "all"
+// allows. A call without such a value does not match; one of which too little is
+// known is undecided.
+func (m *meaningTest) eval(f *facts) (truth, string) {
+	is := f.call.Meaning
+	if is == nil || !is.Accepted {
+		return undecided, "nobody has said what calls of this tool mean"
+	}
+	values, about := m.values(is)
+	result, why := no, ""
+	for i, v := range values {
+		t := m.fits(v)
+		if i == 0 {
+			result = t
+			continue
+		}
+		if result = result.agree(t); result == undecided {
+			why = "its " + about + " differ"
+		}
+	}
+	if result == undecided && why == "" {
+		why = "programs could disagree on its " + about
+	}
+	if result != undecided && len(is.Unknown) > 0 {
+		return undecided, "nobody has said what the argument " + is.Unknown[0] + " means"
+	}
+	return result, why
+}
+
+func (m *meaningTest) reads() []nameRead { return nil }
+
+func (m *meaningTest) needs() []string { return nil }
+
+// A meaningValue is one value that a test looks at: the words that fit it, and the text
+// that patterns are held against. Doubtful values fit no pattern for certain.
+type meaningValue struct {
+	words    []string
+	text     string
+	doubtful bool
+}
+
+func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
+	switch m.key {
+	case "effects":
+		for _, e := range is.Effects {
+			all = append(all, meaningValue{words: []string{e}})
+		}
+		return all, "effects"
+	case "where":
+		if is.Where != "workspace" {
+			return []meaningValue{{words: []string{is.Where}}}, "places"
+		}
+		for _, p := range is.Paths {
+			all = append(all, meaningValue{words: []string{side(p, is.Effects)}})
+		}
+		return all, "places"
+	case "net":
+		return []meaningValue{{words: []string{is.Net}}}, "hosts"
+	case "paths":
+		for _, p := range is.Paths {
+			v := meaningValue{words: []string{side(p, is.Effects)}, text: p.Path, doubtful: p.Doubt != ""}
+			if p.Secret != "" {
+				v.words = append(v.words, "secret")
+			}
+			if p.RunsLater != "" {
+				v.words = append(v.words, "runs-later")
+			}
+			all = append(all, v)
+		}
+		return all, "paths"
+	case "hosts":
+		for _, h := range is.Hosts {
+			v := meaningValue{text: h.Name, doubtful: h.Doubt != ""}
+			if h.New {
+				v.words = append(v.words, "new")
+			}
+			if local(h.Name) {
+				v.words = append(v.words, "localhost")
+			}
+			all = append(all, v)
+		}
+		return all, "hosts"
+	case "recipients":
+		for _, r := range is.Recipients {
+			v := meaningValue{text: strings.ToLower(r.Name)}
+			if r.New {
+				v.words = append(v.words, "new")
+			}
+			all = append(all, v)
+		}
+		return all, "recipients"
+	default: // commands
+		for _, c := range is.Commands {
+			all = append(all, meaningValue{text: c, doubtful: strings.ContainsAny(c, ";|&`$<>\n\r(){}\\")})
+		}
+		return all, "commands"
+	}
+}
+
+// side says on which side of the workspace's border a path is.
+func side(p PathFact, effects []string) string {
+	if p.outside(effects) {
+		return "outside"
+	}
+	return "workspace"
+}
+
+// local reports whether a host is this machine, whoever looks it up.
+func local(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.IsLoopback()
+	}
+	return host == "localhost"
+}
+
+// fits reports whether one value is among the words and patterns.
+func (m *meaningTest) fits(v meaningValue) truth {
+	for _, w := range v.words {
+		if slices.Contains(m.words, w) {
+			return yes
+		}
+	}
+	if len(m.globs) == 0 {
+		return no
+	}
+	if v.doubtful || len(v.text) > maxPath {
+		return undecided
+	}
+	for i := range m.globs {
+		if m.globs[i].match(v.text) {
+			return yes
+		}
+	}
+	return no
+}
+
+// anyTool is the pattern of a rule that names no tool.
+var anyTool = pattern{text: "*", alternatives: []alternative{{prefix: true}}}
+
+// meaning compiles the keys of a rule that are about meaning.
+func (b *builder) meaning(at string, spec *RuleSpec) (c conjunction) {
+	for _, k := range spec.meaningKeys() {
+		if k.list == nil {
+			continue
+		}
+		if len(k.list) == 0 {
+			b.problem(at+"/"+k.key, "an empty list tests nothing", "leave "+k.key+" out to match every call")
+			continue
+		}
+		test := &meaningTest{key: k.key}
+		for i, text := range k.list {
+			at := fmt.Sprintf("%s/%s/%d", at, k.key, i)
+			switch {
+			case slices.Contains(k.words, text):
+				test.words = append(test.words, text)
+			case !k.patterns:
+				b.problem(at, fmt.Sprintf("unknown word %q, want one of %s", text, oneOf(k.words)), near(text, k.words))
+			default:
+				p, err := compilePattern(text)
+				if err != nil {
+					b.syntax(at, err)
+					continue
+				}
+				if k.key == "paths" && !strings.HasPrefix(text, "/") && !strings.Contains(text, ":") {
+					b.problem(at, fmt.Sprintf("%q is neither one of %s nor an absolute path", text, oneOf(k.words)), near(text, k.words))
+				}
+				test.globs = append(test.globs, p)
+			}
+		}
+		c = append(c, test)
+	}
+	return c
+}
+
+// A meaningKey is one of a rule's keys about meaning.
+type meaningKey struct {
+	key      string
+	list     []string
+	words    []string
+	patterns bool // it also takes patterns
+}
+
+func (s *RuleSpec) meaningKeys() []meaningKey {
+	return []meaningKey{
+		{"effects", s.Effects, effectWords, false},
+		{"where", s.Where, whereWords, false},
+		{"paths", s.Paths, pathWords, true},
+		{"hosts", s.Hosts, hostWords, true},
+		{"recipients", s.Recipients, []string{"new"}, true},
+		{"commands", s.Commands, nil, true},
+		{"net", s.Net, netWords, false},
+	}
+}
+
+// risk returns what is known of the risk of a call with this meaning, with the
+// reason.
+//
+// High is for what cannot be undone, spends, runs code, names secrets, or goes to
+// somebody or somewhere new.
+func (m *Meaning) risk() Reason {
+	say := func(r Risk, format string, args ...any) Reason {
+		return Reason{Kind: KindRisk, Risk: r, Detail: fmt.Sprintf(format, args...)}
+	}
+	for _, e := range []string{"spend", "execute", "delete"} {
+		if slices.Contains(m.Effects, e) {
+			return say(High, "%s", map[string]string{"spend": "it spends money", "execute": "it runs code", "delete": "what it deletes is gone"}[e])
+		}
+	}
+	for _, p := range m.Paths {
+		switch {
+		case p.Secret != "":
+			return say(High, "%s names %s", p.Param, p.Secret)
+		case p.RunsLater != "" && changes(m.Effects):
+			return say(High, "%s: %s", p.Param, p.RunsLater)
+		case p.outside(m.Effects) && changes(m.Effects):
+			return say(High, "%s is outside the workspace", p.Param)
+		}
+	}
+	for _, h := range m.Hosts {
+		if h.Doubt != "" || h.New && !local(h.Name) {
+			return say(High, "%s names a host that is new here", h.Param)
+		}
+	}
+	for _, r := range m.Recipients {
+		if r.New {
+			return say(High, "%s names a recipient who is new here", r.Param)
+		}
+	}
+	switch {
+	case changes(m.Effects):
+		return say(Medium, "it changes something")
+	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
+		return say(Medium, "it reads outside the workspace")
+	case m.Net == "chosen":
+		return say(Medium, "it reaches a host that the call names")
+	default:
+		return say(Low, "it only reads")
+	}
+}
