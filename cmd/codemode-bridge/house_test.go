@@ -33,6 +33,7 @@ var table = map[string][]string{
 	"analysis":           {},
 	"analysis/preview":   {"analysis"},
 	"profiles":           {},
+	"profiles/known":     {},
 	"profiles/templates": {},
 
 	"sandbox":        {"analysis", "sandbox/wire"},
@@ -100,6 +101,7 @@ var table = map[string][]string{
 	"bridge/view":         {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/pins", "profiles"},
 	"bridge/watch":        {},
 	"bridge/webguard":     {},
+	"bridge/workspace":    {},
 
 	"docs/examples/shop": {},
 
