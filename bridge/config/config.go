@@ -179,6 +179,10 @@ type Server struct {
 	Roots []string `json:"roots,omitempty" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
+	// Known is the name of the file, of those that the program has, whose facts the
+	// person who runs the bridge accepted for the server: "NAME", or "NAME@VERSION" if
+	// only for that version.
+	Known string `json:"known,omitempty" expand:"no"`
 	// NewTools and ChangedTools say what becomes of tools that nobody has
 	// accepted as they are; those of the Config where the file says nothing.
 	NewTools     Reaction `json:"newTools" expand:"no"`

@@ -52,6 +52,9 @@ func addedServer(is *config.Server) (why []string) {
 	if is.TrustAnnotations {
 		why = append(why, "it is new, and what it says of its own tools is trusted")
 	}
+	if is.Known != "" {
+		why = append(why, "it is new, and what its calls mean is accepted as "+is.Known+" says")
+	}
 	if is.NewTools != config.ReactionQuarantine {
 		why = append(why, fmt.Sprintf("it is new, and its tools are not quarantined: newTools is %s", is.NewTools))
 	}
@@ -71,6 +74,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	}
 	if is.TrustAnnotations && !was.TrustAnnotations {
 		why = append(why, "what it says of its own tools is trusted")
+	}
+	if is.Known != was.Known && is.Known != "" {
+		why = append(why, "what its calls mean is accepted as "+is.Known+" says")
 	}
 	if is.NewTools.Looser(was.NewTools) {
 		why = append(why, fmt.Sprintf("newTools is %s, no longer %s", is.NewTools, was.NewTools))
