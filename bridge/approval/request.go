@@ -97,6 +97,8 @@ type Item struct {
 	// Sources say in words which bytes of the arguments the run has read before,
 	// and where.
 	Sources []string `json:"sources,omitempty"`
+	// Cover says what a wider approval would cover.
+	Cover Cover `json:"cover,omitzero"`
 }
 
 // NeedsApprover reports whether only somebody who proves who they are may
