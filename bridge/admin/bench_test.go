@@ -143,7 +143,8 @@ func (q question) request(t *testing.T) []approval.Request {
 			Preview: analysis.Report{Calls: []analysis.CallSite{{Name: "mail__" + q.tool, Position: analysis.Position{Line: 12, Column: 3}, Loop: true}}},
 			Done:    6,
 			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 12, Column: 3}, Shown: canon.Display(args, canon.DisplayOptions{}),
-				Key: approval.Key{Session: "s1", Profile: "supervised", Server: "mail", Tool: q.tool, Definition: "def", Revision: "rev", Args: args.Digest()}}},
+				Cover: approval.Cover{Kind: q.tool, Free: []string{"body"}},
+				Key:   approval.Key{Session: "s1", Profile: "supervised", Server: "mail", Tool: q.tool, Definition: "def", Revision: "rev", Args: args.Digest()}}},
 		})
 	}
 	return all

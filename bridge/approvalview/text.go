@@ -63,7 +63,7 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	}
 	for _, call := range d.Calls {
 		if len(d.Calls) > 1 {
-			lines = append(lines, fmt.Sprintf("  call %d", call.Number))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  call %d  %s", call.Number, call.Tool), " "))
 		}
 		lines = append(lines, fieldLines(call.Fields)...)
 		for _, s := range call.Sources {
@@ -75,6 +75,9 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 		lines = append(lines, "  ! "+w)
 	}
 	lines = append(lines, "  why      "+strings.Join(d.Why, "; "), "  a yes    "+d.Covers)
+	if wider := e.WiderWords(); wider != "" {
+		lines = append(lines, "  wider    "+wider)
+	}
 	for _, n := range d.Needs {
 		lines = append(lines, "  needs    "+n)
 	}
