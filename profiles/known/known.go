@@ -54,14 +54,7 @@
 // nothing.
 package known
 
-import (
-	"cmp"
-	"embed"
-	"fmt"
-	"slices"
-	"strings"
-	"sync"
-)
+import "strings"
 
 // An Effect is something that a tool does.
 type Effect string
@@ -208,41 +201,29 @@ type Server struct {
 	Tools  map[string]Tool `json:"tools"`
 }
 
-//go:embed servers/*.jsonc
-var files embed.FS
+// From near to far.
+var (
+	wheres = []Where{Local, Workspace, Remote}
+	nets   = []Net{NetNone, NetFixed, NetChosen}
+)
 
-// all are the servers, sorted by name.
-var all = sync.OnceValue(func() []Server {
-	entries, err := files.ReadDir("servers")
-	if err != nil {
-		panic("known: " + err.Error()) // they are part of the program
+func (t Tool) net() Net {
+	if t.Net == "" {
+		return NetNone
 	}
-	var servers []Server
-	for _, e := range entries {
-		text, err := files.ReadFile("servers/" + e.Name())
-		if err != nil {
-			panic("known: " + err.Error())
+	return t.Net
+}
+
+// role returns the role of the parameter with that dotted name; empty if the file
+// gives it none.
+func (t Tool) role(name string) Role { return t.Args[name] }
+
+// inside reports whether the file names keys of the object with that name.
+func (t Tool) inside(name string) bool {
+	for other := range t.Args {
+		if strings.HasPrefix(other, name+".") {
+			return true
 		}
-		s, err := Parse(strings.TrimSuffix(e.Name(), ".jsonc"), text)
-		if err != nil {
-			panic(fmt.Sprintf("known: servers/%s: %v", e.Name(), err)) // TestFiles reads them all
-		}
-		servers = append(servers, s)
 	}
-	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
-	return servers
-})
-
-// All returns the servers that the program knows, sorted by name. The caller must
-// not change them.
-func All() []Server { return all() }
-
-// Find returns the server with that name.
-func Find(name string) (Server, bool) {
-	servers := All()
-	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name })
-	if i < 0 {
-		return Server{}, false
-	}
-	return servers[i], true
+	return false
 }
