@@ -341,6 +341,9 @@ func nothingUnfinished(files []file) (bad []string) {
 		if path.Base(f.Path) == "package-lock.json" || path.Base(f.Path) == "go.sum" {
 			continue // hashes may spell anything
 		}
+		if strings.HasPrefix(f.Path, "profiles/known/testdata/lists/") {
+			continue // what servers say of themselves: one explains itself by searching for such marks
+		}
 		for i, line := range strings.Split(f.Text, "\n") {
 			if mark := unfinished.FindString(line); mark != "" {
 				bad = append(bad, fmt.Sprintf("%s:%d says %s", f.Path, i+1, mark))
@@ -531,7 +534,7 @@ func TestRulesCanFail(t *testing.T) {
 			topLevelOnly([]string{"README.md", ".ci", "bin"}, topLevel),
 			topLevelOnly([]string{"README.md", "pkg"}, topLevel)},
 		{"unfinished",
-			nothingUnfinished(append(text("a.go", "// the "+mark+"s of a list\n"), text("x/package-lock.json", mark)...)),
+			nothingUnfinished(append(text("a.go", "// the "+mark+"s of a list\n"), append(text("x/package-lock.json", mark), text("profiles/known/testdata/lists/a.json", mark)...)...)),
 			nothingUnfinished(text("docs/a.md", "fine\n"+mark+": the rest"))},
 		{"unresolved conflict",
 			nothingUnfinished(text("docs/a.md", "fine\n"+strings.Repeat("=", 7)+"\n> quoted\n")),
