@@ -208,7 +208,7 @@ func (rn *runner) closeSession(sess *session) {
 	if twin { // the session that a resumed run came from, or another run of it
 		return
 	}
-	if err := rn.o.Gate.Broker().EndSession(sess.id); err != nil {
+	if err := rn.o.Gate.EndSession(sess.id); err != nil {
 		rn.o.Logger.Error("ending a session", "session", sess.id, "err", err)
 	}
 	if rn.o.Ended != nil {

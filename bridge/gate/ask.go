@@ -39,6 +39,9 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 			return nil, err
 		}
 	}
+	if verdict.Channel != "grant" { // those who gave it saw other calls
+		r.meet(view, c)
+	}
 	return view, nil
 }
 
