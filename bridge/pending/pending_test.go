@@ -230,6 +230,7 @@ var loosenings = map[string]turn{
 	"a server is shared":        drop("servers", "kept", "perSession"),
 	"a server shows more":       drop("servers", "kept", "tools"),
 	"a new server":              set(map[string]any{"url": "https://new.example/mcp"}, "servers", "new"),
+	"a new server is known":     set(map[string]any{"url": "https://new.example/mcp", "newTools": "quarantine", "known": "time"}, "servers", "new"),
 	"a new server is trusted":   set(server(map[string]any{"trustAnnotations": true}), "servers", "new"),
 	"a new server may change":   set(server(map[string]any{"changedTools": "allow"}), "servers", "new"),
 	"no records":                set(false, "audit", "enabled"),
