@@ -30,6 +30,10 @@ type Meant struct {
 	// Remote reports that the server does not run on this machine, or does not see its
 	// files: no path of its calls is in a workspace.
 	Remote bool
+	// Confined reports that its browser reaches no host but this machine.
+	Confined bool
+	// PerSession reports that each session has a server of its own.
+	PerSession bool
 }
 
 // Meaning returns what a call of a tool with these arguments means; nil if nobody knows.
@@ -56,7 +60,7 @@ func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 			m.Paths = append(m.Paths, meant.locate(value, ws))
 		case known.Host:
 			host := profiles.HostNamed(value.Param, value.Text)
-			host.New = true
+			host.New, host.Beyond = true, meant.Remote || browses(tool) && !meant.Confined
 			m.Hosts = append(m.Hosts, host)
 		case known.Recipient:
 			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true})
@@ -65,6 +69,9 @@ func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		case known.Amount:
 			m.Spends = true
 		}
+	}
+	if browses(tool) && len(m.Hosts) == 0 {
+		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: "nobody knows which page is open", New: true, Beyond: !meant.Confined}}
 	}
 	return m
 }
@@ -125,6 +132,7 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
+	r.introduce(view, c, m)
 	return m
 }
 
