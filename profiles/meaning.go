@@ -61,10 +61,16 @@ type HostFact struct {
 	// another one, as Doubt says.
 	Name  string
 	Doubt string
-	// New reports that no call to it was allowed by a person or a rule before, in this
-	// session.
+	// New reports that no person approved a call to it before, in this session.
 	New bool
+	// Beyond reports that the call may reach more than this host, as a page in a
+	// browser does, or that another machine looks the name up: it is not localhost,
+	// whatever its name.
+	Beyond bool
 }
+
+// local reports whether the host is this machine, and the call reaches nothing else.
+func (h HostFact) local() bool { return !h.Beyond && local(h.Name) }
 
 // A RecipientFact is one recipient that a call names. New is as of a [HostFact].
 type RecipientFact struct {
@@ -171,7 +177,7 @@ func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
 			if h.New {
 				v.words = append(v.words, "new")
 			}
-			if local(h.Name) {
+			if h.local() {
 				v.words = append(v.words, "localhost")
 			}
 			all = append(all, v)
@@ -314,7 +320,7 @@ func (m *Meaning) risk() Reason {
 		}
 	}
 	for _, h := range m.Hosts {
-		if h.Doubt != "" || h.New && !local(h.Name) {
+		if h.Doubt != "" || h.New && !h.local() {
 			return say(High, "%s names a host that is new here", h.Param)
 		}
 	}

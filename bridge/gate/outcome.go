@@ -45,6 +45,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		answer, err = parseAnswer(c.tool, reply)
 		r.remember(c, reply)
 	}
+	c.landed(err == nil && !answer.IsError)
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
@@ -142,6 +143,7 @@ func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 		return false
 	}
 	made := &call{Call: c, gate: g, tool: tool, args: args}
+	made.meaning = r.meaning(view, made)
 	return r.judge(view, made, r.tally.others(made)).Repeatable
 }
 

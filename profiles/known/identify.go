@@ -29,6 +29,11 @@ type Match struct {
 	// Paths are the program's arguments that are paths: what the server may work
 	// on, where it has such a list.
 	Paths []string
+	// Remote reports that the program does not run on this machine, or does not see its
+	// files.
+	Remote bool
+	// Confined reports that its browser reaches no host but this machine.
+	Confined bool
 }
 
 // steering are variables that decide which program is started, or what is loaded
@@ -53,7 +58,7 @@ func Identify(s Started) (m Match, why string) {
 			}
 			paths, wrong := l.fits(rest, s.Env)
 			if wrong == "" {
-				return Match{server, server.Verified != "" && l.NPM != "", version, paths}, ""
+				return Match{server, server.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest)}, ""
 			}
 			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
 		}

@@ -186,6 +186,9 @@ type Launch struct {
 	Flags []string `json:"flags,omitempty"`
 	// Env are the environment variables that it may be given.
 	Env []string `json:"env,omitempty"`
+	// Confines is the flag, among those with a value, that lists the only origins that
+	// its browser may reach, with semicolons.
+	Confines string `json:"confines,omitempty"`
 }
 
 // A Server is what is known of one server.
