@@ -77,8 +77,9 @@ type RecipientFact struct {
 
 // A CarriedFact is one argument that carries something out.
 type CarriedFact struct {
-	Param string
-	What  string // "a secret", or "what mail answered"
+	Param  string
+	What   string // "a secret", or "what mail answered"
+	Secret bool
 }
 
 // known reports whether it is known what the call means: the rules about meaning can
@@ -87,12 +88,21 @@ func (c *Call) known() bool {
 	return c.Meaning != nil && c.Meaning.Accepted && len(c.Meaning.Unknown) == 0 && c.Changed == ""
 }
 
-// carriesOut says what the call carries away from this machine; empty if nothing.
-func (m *Meaning) carriesOut() string {
-	if m == nil || len(m.Carries) == 0 || m.Where != "remote" && (m.Net == "" || m.Net == "none") {
-		return ""
+// Leaves reports whether what the call is given leaves this machine.
+func (m *Meaning) Leaves() bool { return m.Where == "remote" || m.Net == "fixed" || m.Net == "chosen" }
+
+// carriesOut says what the call carries away from this machine, and whether that is a
+// secret; empty if nothing.
+func (m *Meaning) carriesOut() (out string, secret bool) {
+	if m == nil || !m.Leaves() {
+		return "", false
 	}
-	return m.Carries[0].Param + " carries " + m.Carries[0].What
+	for _, c := range m.Carries {
+		if out == "" || c.Secret {
+			out, secret = c.Param+" carries "+c.What, c.Secret
+		}
+	}
+	return out, secret
 }
 
 // changes reports whether effects are more than reading.
@@ -363,12 +373,14 @@ func (m *Meaning) risk() Reason {
 			return say(High, "%s names a recipient who is new here", r.Param)
 		}
 	}
-	if out := m.carriesOut(); out != "" {
-		return say(High, "%s", out)
-	}
+	out, secret := m.carriesOut()
 	switch {
+	case secret:
+		return say(High, "%s", out)
 	case changes(m.Effects):
 		return say(Medium, "it changes something")
+	case out != "":
+		return say(Medium, "%s", out)
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
 		return say(Medium, "it reads outside the workspace")
 	case m.Net == "chosen":
