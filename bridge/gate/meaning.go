@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
@@ -103,11 +104,11 @@ func secretsIn(at string, v any) (all []profiles.CarriedFact) {
 // carries adds to the meaning of c what other servers answered in this run and c takes
 // away from this machine. It looks only where the answer counts: a call that does more
 // than read is not allowed for what it means.
-func (r *Run) carries(c *call) {
+func (c *call) carries(read *provenance.Memory) {
 	if m := c.meaning; m == nil || !m.Accepted || !m.Leaves() || !slices.Equal(m.Effects, []string{string(known.Read)}) {
 		return
 	}
-	for _, run := range r.read.Find(c.args).Runs {
+	for _, run := range read.Find(c.args).Runs {
 		if run.Server != c.tool.Server {
 			c.meaning.Carries = append(c.meaning.Carries, profiles.CarriedFact{Param: run.Argument, What: "what " + run.Server + " answered"})
 		}
