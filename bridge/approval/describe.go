@@ -28,11 +28,12 @@ type Description struct {
 	// Summary is one line for a list of requests.
 	Summary string `json:"summary"`
 	// Own reports that Summary came from [Options.Summarise], not from [Summary].
-	Own    bool   `json:"own_summary,omitempty"`
-	Tool   string `json:"tool"` // server__tool, as policy matches it
-	Server string `json:"server"`
-	// ToolSays is the server's unchecked description of the tool, the one string
-	// here that may have several lines.
+	Own bool `json:"own_summary,omitempty"`
+	// Tool is server__tool, as policy matches it; of several tools, all of them.
+	Tool   string `json:"tool"`
+	Server string `json:"server"` // or all servers
+	// ToolSays is the server's unchecked description of the tool, or of the first
+	// of several: the one string here that may have several lines.
 	ToolSays string `json:"tool_says,omitempty"`
 	// Difference is how the tool's definition differs from the accepted one, line
 	// by line.
@@ -135,7 +136,7 @@ var riskSays = map[profiles.Risk]string{
 // Describe puts a request into words.
 func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
-		Headline: headline(r), Tool: canon.Escape(r.path()), Server: canon.Escape(r.Server), ToolSays: canon.EscapeLines(r.ToolSays),
+		Headline: headline(r), Tool: canon.Escape(strings.Join(r.paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Difference: r.Difference, // made visible by whoever compared
 		Terms:      Terms{Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
@@ -162,8 +163,13 @@ func Describe(r Request, o DescribeOptions) Description {
 	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(r.reasons(), func(reason profiles.Reason) bool { return reason.Profile == p }) {
 		d.said.why = append(d.said.why, say("profile %s", canon.Escape(p)))
 	}
-	for _, i := range r.Items {
-		d.Calls = append(d.Calls, describeCall(i))
+	several := len(r.paths()) > 1
+	for _, i := range r.Calls() {
+		call := describeCall(i)
+		if several {
+			call.Tool = canon.Escape(i.path())
+		}
+		d.Calls = append(d.Calls, call)
 	}
 	d.said.warnings = warnings(d.Calls)
 	d.Warnings, d.Why, d.Needs = plains(d.said.warnings), plains(d.said.why), plains(d.said.needs)
@@ -195,6 +201,9 @@ func (d Description) Long() bool {
 // headline puts the tool's name in words. A single word says too little, so the
 // server's name is added to it.
 func headline(r Request) string {
+	if n := len(r.paths()); n > 1 {
+		return fmt.Sprintf("%d CALLS OF %d TOOLS?", len(r.Items), n)
+	}
 	words := nameWords(r.Tool)
 	if len(words) == 1 {
 		words = append(words, nameWords(r.Server)...)
@@ -242,12 +251,12 @@ func nameWords(name string) []string {
 // telling argument, with the amount if it has one. [Options.Summarise] can
 // replace it.
 func Summary(r Request) string {
-	text := canon.Escape(r.path())
+	if len(r.Items) == 0 {
+		return ""
+	}
+	text := canon.Escape(strings.Join(r.paths(), ", "))
 	if n := len(r.Items); n > 1 {
 		return fmt.Sprintf("%s, %d calls", text, n)
-	}
-	if len(r.Items) == 0 {
-		return text
 	}
 	fields := describeCall(r.Items[0]).Fields
 	says := func(f Field) bool { return f.Text && f.Hidden == 0 }

@@ -43,6 +43,8 @@ func (f Field) long() bool { return len(f.Lines) > 1 || f.Characters > longField
 // A DescribedCall is one call of a request.
 type DescribedCall struct {
 	Number int `json:"number"` // within its run
+	// Tool is server__tool where the calls of a request are of several tools.
+	Tool string `json:"tool,omitempty"`
 	// Fields are the arguments: short ones first, otherwise in the order given.
 	Fields []Field `json:"fields"`
 	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden

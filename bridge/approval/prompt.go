@@ -28,8 +28,12 @@ const (
 // several calls, one call; a line that begins with "!" is a warning; all other
 // lines are our sentences.
 func (d Description) Prompt() string {
+	whose := fmt.Sprintf("Tool %s of server %s.", theirs(d.Tool), theirs(d.Server))
+	if len(d.Calls) > 0 && d.Calls[0].Tool != "" {
+		whose = fmt.Sprintf("Of %s.", theirs(d.Server))
+	}
 	top := []string{
-		fmt.Sprintf("%s Tool %s of server %s.", d.Headline, theirs(d.Tool), theirs(d.Server)),
+		d.Headline + " " + whose,
 		"Risk " + strings.ToUpper(d.Risk) + strings.TrimPrefix(d.RiskSays, strings.ToUpper(d.Risk[:1])+d.Risk[1:]),
 	}
 	if d.DidNotCount != "" {
@@ -150,6 +154,9 @@ func (d Description) argumentLines(room int) []string {
 // line writes one of several calls in width columns.
 func (c DescribedCall) line(width int) string {
 	line := fmt.Sprintf("• Call %d: ", c.Number)
+	if c.Tool != "" {
+		line = fmt.Sprintf("• Call %d, %s: ", c.Number, theirs(c.Tool))
+	}
 	if len(c.Fields) == 0 {
 		return line + "no arguments."
 	}

@@ -63,7 +63,7 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	}
 	for _, call := range d.Calls {
 		if len(d.Calls) > 1 {
-			lines = append(lines, fmt.Sprintf("  call %d", call.Number))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  call %d  %s", call.Number, call.Tool), " "))
 		}
 		lines = append(lines, fieldLines(call.Fields)...)
 		for _, s := range call.Sources {

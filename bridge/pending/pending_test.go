@@ -249,6 +249,7 @@ var loosenings = map[string]turn{
 	"fewer records":             set(100, "audit", "keepRows"),
 	"records that may be lost":  drop("audit", "durability"),
 	"a server's key rotates":    set([]any{"X-Key"}, "servers", "kept", "rotating"),
+	"a server's meaning":        set("filesystem", "servers", "kept", "known"),
 	"a server's roots":          set([]any{"file:///home"}, "servers", "kept", "roots"),
 	"a login for more":          set([]any{"read", "write"}, "servers", "kept", "auth", "scopes"),
 	"a login for whatever":      drop("servers", "kept", "auth", "scopes"),

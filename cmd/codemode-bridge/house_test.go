@@ -45,7 +45,7 @@ var table = map[string][]string{
 	"sandbox/wire":   {"analysis"},
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "profiles", "sandbox"},
+	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
@@ -65,7 +65,7 @@ var table = map[string][]string{
 	"bridge/evalview":     {"bridge/canon"},
 	"bridge/filelock":     {},
 	"bridge/forms":        {"bridge/approval", "bridge/canon"},
-	"bridge/gate":         {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "bridge/provenance", "profiles"},
+	"bridge/gate":         {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "bridge/provenance", "bridge/workspace", "profiles", "profiles/known"},
 	"bridge/handles":      {"bridge/canon"},
 	"bridge/instance":     {"bridge/filelock", "bridge/rpc"},
 	"bridge/knownview":    {"bridge/canon", "profiles/known"},
