@@ -28,6 +28,9 @@ type Meaning struct {
 	Commands   []string
 	// Spends reports whether an amount of money is among the arguments.
 	Spends bool
+	// Carries are the arguments with something that should not leave this machine
+	// unseen: a secret, or what another server answered.
+	Carries []CarriedFact
 	// Unknown are the arguments whose role nobody knows.
 	Unknown []string
 	// Repeatable reports that the call may be made twice.
@@ -70,6 +73,26 @@ type HostFact struct {
 type RecipientFact struct {
 	Param, Name string
 	New         bool
+}
+
+// A CarriedFact is one argument that carries something out.
+type CarriedFact struct {
+	Param string
+	What  string // "a secret", or "what mail answered"
+}
+
+// known reports whether it is known what the call means: the rules about meaning can
+// be decided.
+func (c *Call) known() bool {
+	return c.Meaning != nil && c.Meaning.Accepted && len(c.Meaning.Unknown) == 0 && c.Changed == ""
+}
+
+// carriesOut says what the call carries away from this machine; empty if nothing.
+func (m *Meaning) carriesOut() string {
+	if m == nil || len(m.Carries) == 0 || m.Where != "remote" && (m.Net == "" || m.Net == "none") {
+		return ""
+	}
+	return m.Carries[0].Param + " carries " + m.Carries[0].What
 }
 
 // changes reports whether effects are more than reading.
@@ -127,6 +150,20 @@ func (m *meaningTest) eval(f *facts) (truth, string) {
 func (m *meaningTest) reads() []nameRead { return nil }
 
 func (m *meaningTest) needs() []string { return nil }
+
+// A knownTest is the key "known" of a rule.
+type knownTest bool
+
+func (k knownTest) eval(f *facts) (truth, string) {
+	if f.call.known() == bool(k) {
+		return yes, ""
+	}
+	return no, ""
+}
+
+func (k knownTest) reads() []nameRead { return nil }
+
+func (k knownTest) needs() []string { return nil }
 
 // A meaningValue is one value that a test looks at: the words that fit it, and the text
 // that patterns are held against. Doubtful values fit no pattern for certain.
@@ -266,6 +303,9 @@ func (b *builder) meaning(at string, spec *RuleSpec) (c conjunction) {
 		}
 		c = append(c, test)
 	}
+	if spec.Known != nil {
+		c = append(c, knownTest(*spec.Known))
+	}
 	return c
 }
 
@@ -322,6 +362,9 @@ func (m *Meaning) risk() Reason {
 		if r.New {
 			return say(High, "%s names a recipient who is new here", r.Param)
 		}
+	}
+	if out := m.carriesOut(); out != "" {
+		return say(High, "%s", out)
 	}
 	switch {
 	case changes(m.Effects):

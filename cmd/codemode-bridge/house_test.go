@@ -57,7 +57,7 @@ var table = map[string][]string{
 	"bridge/canon":        {},
 	"bridge/catalog":      {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl", "profiles"},
 	"bridge/clients":      {"bridge/atomicfile"},
-	"bridge/config":       {"bridge/watch", "profiles", "profiles/known"},
+	"bridge/config":       {"bridge/watch", "profiles", "profiles/known", "profiles/templates"},
 	"bridge/confirmed":    {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/dialogs":      {},
 	"bridge/doctor":       {"bridge/canon", "bridge/clients", "bridge/knownview", "bridge/lines", "bridge/login", "bridge/setup", "bridge/upstream", "profiles/known"},

@@ -85,7 +85,7 @@ var about = map[string]string{
 	"docs/examples/shop":           "the server that the examples call",
 	"profiles":                     "decides what one call may do, from plain facts, with no I/O, clock or randomness",
 	"profiles/known":               "what is known of the most used servers: how each is started, and what each tool does",
-	"profiles/templates":           "ready-made profiles",
+	"profiles/templates":           "the profiles that are part of the program, which a configuration extends",
 	"sandbox":                      "runs scripts in worker processes",
 	"sandbox/intl":                 "numbers, dates and words as Node writes them, in en-US",
 	"sandbox/realm":                "the engine: one goja runtime for one script, with the `codemode` object",
