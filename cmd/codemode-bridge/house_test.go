@@ -47,7 +47,7 @@ var table = map[string][]string{
 
 	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "profiles"},
-	"bridge/alive":        {"bridge/filelock"},
+	"bridge/alive":        {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
 	"bridge/approvalview": {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines"},
 	"bridge/atomicfile":   {},
