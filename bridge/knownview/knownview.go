@@ -54,6 +54,8 @@ func forms(s known.Server) []string {
 		switch {
 		case l.NPM != "":
 			words = []string{"npx", "-y", l.NPM}
+		case l.PyPI != "":
+			words = []string{"uvx", l.PyPI}
 		case l.Docker != "":
 			words = []string{"docker", "run", "-i", "--rm", l.Docker}
 		}
@@ -100,7 +102,7 @@ func Head(s known.Server) []string {
 }
 
 // roles in the order in which they matter to a person, with how they are shown.
-var roles = []known.Role{known.Recipient, known.Path, known.Host, known.Command, known.Amount, known.Place, known.Content, known.Plain}
+var roles = []known.Role{known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Place, known.Content, known.Plain}
 
 // Tools is a table of what a server's tools are known to do, in the words of the file.
 func Tools(s known.Server) [][]string {
@@ -111,7 +113,7 @@ func Tools(s known.Server) [][]string {
 		if net == "" {
 			net = known.NetNone
 		}
-		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t), strings.Join(besides(t), ", ")})
+		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t), besides(t)})
 	}
 	return table
 }
@@ -133,7 +135,16 @@ func arguments(t known.Tool) string {
 	return strings.Join(all, "; ")
 }
 
-func besides(t known.Tool) []string {
+// besides is what else a tool is, and then what its arguments change.
+func besides(t known.Tool) string {
+	all := changes(t)
+	if marks := marks(t); len(marks) > 0 {
+		all = append([]string{strings.Join(marks, ", ")}, all...)
+	}
+	return strings.Join(all, "; ")
+}
+
+func marks(t known.Tool) []string {
 	var all []string
 	if t.Repeatable {
 		all = append(all, "repeatable")
@@ -145,6 +156,47 @@ func besides(t known.Tool) []string {
 		all = append(all, string(label))
 	}
 	return all
+}
+
+func changes(t known.Tool) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(t.When)) {
+		for _, word := range slices.Sorted(maps.Keys(t.When[name])) {
+			all = append(all, fmt.Sprintf("%s %s: only %s", name, strings.ReplaceAll(word, "|", " or "), change(t.When[name][word])))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Adds)) {
+		all = append(all, fmt.Sprintf("with %s also %s", name, change(t.Adds[name])))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
+		all = append(all, fmt.Sprintf("%s one of %s", name, strings.Join(t.Values[name], " ")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Under)) {
+		if from := t.Under[name]; from != "" {
+			all = append(all, fmt.Sprintf("%s starts at %s", name, from))
+		} else {
+			all = append(all, name+" is unknown if it is relative")
+		}
+	}
+	return all
+}
+
+// change says what an argument changes, in the words of the file.
+func change(c known.Change) string {
+	var all []string
+	if len(c.Effects) > 0 {
+		all = append(all, words(c.Effects))
+	}
+	if c.Where != "" {
+		all = append(all, string(c.Where))
+	}
+	if c.Net != "" {
+		all = append(all, "net "+string(c.Net))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Args)) {
+		all = append(all, fmt.Sprintf("%s is a %s", name, c.Args[name]))
+	}
+	return strings.Join(all, ", ")
 }
 
 func words[T ~string](all []T) string {

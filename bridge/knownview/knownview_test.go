@@ -58,6 +58,34 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// What arguments change is shown too.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	s, err := known.Parse("repo", []byte(`{
+  "title": "Repository", "verified": "1.2.3", "launch": [{"pypi": "repo-mcp"}],
+  "tools": {"do": {
+    "effects": ["read", "delete"], "where": "workspace", "stateful": true,
+    "when": {"mode": {"list|show": {"effects": ["read"], "net": "none"}}},
+    "adds": {"url": {"effects": ["send"], "where": "remote", "net": "chosen", "args": {"file": "host"}}},
+    "values": {"kind": ["a", "b"]}, "under": {"root": "", "file": "root"},
+    "args": {"mode": "place", "url": "host", "kind": "plain", "root": "path", "file": "path|host", "query": "sql"}
+  }}
+}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"do", "read, delete", "workspace", "none", "path: root; path|host: file; host: url; sql: query; place: mode; plain: kind",
+		"stateful; mode list or show: only read, net none; with url also send, remote, net chosen, file is a host; kind one of a b; file starts at root; root is unknown if it is relative",
+	}
+	if diff := cmp.Diff(want, knownview.Tools(s)[1]); diff != "" {
+		t.Error(diff)
+	}
+	if head := strings.Join(knownview.Head(s), "\n"); !strings.Contains(head, "started as  uvx repo-mcp  (not verified") {
+		t.Errorf("it is started as:\n%s", head)
+	}
+}
+
 // Every role of an argument is shown.
 func TestEveryRole(t *testing.T) {
 	t.Parallel()
