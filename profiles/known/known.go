@@ -10,7 +10,7 @@
 // A file holds only for the program that it describes. [Identify] compares the
 // exact form in which a server is started (a package, an image or an address,
 // without a flag or a variable that could put another program in its place), and
-// [Server.Tool] the arguments of each tool. Where either differs, nothing is
+// [Tool.Describes] the arguments of each tool. Where either differs, nothing is
 // known, and the bridge guesses as it does for any server.
 //
 // # The format
@@ -51,7 +51,7 @@
 // every tool with what it lists (testdata/lists has that). One without "verified"
 // was written from public documentation, which "source" names: it can make
 // decisions stricter, and puts the arguments of a question in order, but it loosens
-// nothing.
+// nothing. docs/reference/known.md explains each key.
 package known
 
 import "strings"
@@ -65,7 +65,7 @@ const (
 	Write   Effect = "write"   // creates or changes what can be changed back
 	Delete  Effect = "delete"  // takes away what cannot be brought back
 	Execute Effect = "execute" // runs code or commands
-	Send    Effect = "send"    // tells people, or the public, something
+	Send    Effect = "send"    // tells people, or the public, something, or changes who may see it
 	Spend   Effect = "spend"   // costs money
 )
 
