@@ -118,6 +118,8 @@ type Item struct {
 	// Sources say in words which bytes of the arguments the run has read before,
 	// and where.
 	Sources []string `json:"sources,omitempty"`
+	// Cover says what a wider approval would cover.
+	Cover Cover `json:"cover,omitzero"`
 }
 
 // Calls returns the items, each with its own tool and decision. A request that an
