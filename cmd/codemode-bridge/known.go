@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 
+	"codemode-bridge/bridge/builtin"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/roots"
@@ -40,6 +41,12 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 	all := map[string]gate.Meant{}
 	for _, name := range serverNames(cfg) {
 		s := cfg.Servers[name]
+		if s.Type == config.KindBuiltin {
+			if is, ok := builtin.Known(s.Builtin); ok {
+				all[name] = gate.Meant{Server: is, Accepted: true} // nobody but us wrote it
+			}
+			continue
+		}
 		is := s.Recognize()
 		if is.Server.Name == "" {
 			continue

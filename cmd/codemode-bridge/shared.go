@@ -76,6 +76,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 		return sharing(start.cfg, looked).Covers(sharing(cfg, lookedNow))
 	}
 	err = live(ctx, con, start, func(ctx context.Context, p *parts) error {
+		defer p.keepPage(con)()
 		defer p.openNotices(false)()
 		return shared.Serve(ctx, ready, p.shared())
 	})
