@@ -162,9 +162,9 @@ const pageParam = "page"
 // browses reports whether a call acts on what earlier calls have opened on a host.
 func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
 
-// leave notes that c, which is about to be sent, leads to another page, if it does.
+// move notes that c, which is about to be sent, leads to another page, if it does.
 // Landed is told whether it succeeded.
-func (a *acquaintance) leave(view *View, session string, c *call) (landed func(ok bool)) {
+func (a *acquaintance) move(view *View, session string, c *call) (landed func(ok bool)) {
 	reading, ok := view.reading(c.tool, c.args.Value())
 	if !ok || !browses(reading.Tool) {
 		return func(bool) {}
