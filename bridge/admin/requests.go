@@ -180,7 +180,7 @@ func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.Stor
 			return Request{}, e, err
 		}
 		shown.Identical = identical(e, others)
-		if shown.Always, err = edits{s}.proposal(r.Context(), who, shown, e); err != nil {
+		if shown.Always, err = (edits{s}).proposal(r.Context(), who, shown, e); err != nil {
 			return Request{}, e, err
 		}
 	}
