@@ -120,6 +120,9 @@ type Item struct {
 	Sources []string `json:"sources,omitempty"`
 	// Cover says what a wider approval would cover.
 	Cover Cover `json:"cover,omitzero"`
+	// Always is the rule that would allow calls like this one in every run to come; nil
+	// if none is proposed. It takes somebody who may edit the configuration.
+	Always *profiles.RuleSpec `json:"always,omitempty"`
 }
 
 // Calls returns the items, each with its own tool and decision. A request that an
