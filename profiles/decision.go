@@ -132,6 +132,9 @@ type Decision struct {
 	// Notify reports that the call is to be announced though it is allowed.
 	Notify bool `json:"notify,omitempty"`
 	Risk   Risk `json:"risk"`
+	// Hinted reports that the risk is high only because the server says of itself that
+	// its tool destroys, though it is known what the call means, and that is less.
+	Hinted bool `json:"hinted,omitempty"`
 	// ReadOnly reports that the call changes nothing, judging by the tool's name or,
 	// if its server is trusted, its annotations. Rules do not affect it.
 	ReadOnly bool `json:"readOnly,omitempty"`
@@ -169,6 +172,9 @@ type Decision struct {
 	Profile string `json:"profile,omitempty"`
 	// Revision is the policy's revision.
 	Revision string `json:"revision"`
+	// Grounds is the revision of the policy without its rules that only allow: what
+	// people have approved stays approved when such a rule is added.
+	Grounds string `json:"grounds,omitempty"`
 }
 
 // Because returns the reason that decided: the first of the strictest.
@@ -283,6 +289,7 @@ func Stricter(a, b Decision) Decision {
 		d.Disposition = Deny
 	}
 	d.Risk = max(a.Risk, b.Risk)
+	d.Hinted = (a.Hinted || a.Risk < High) && (b.Hinted || b.Risk < High) && (a.Hinted || b.Hinted)
 	d.Notify = a.Notify || b.Notify
 	d.ReadOnly, d.Repeatable = a.ReadOnly && b.ReadOnly, a.Repeatable && b.Repeatable
 	d.GateDisabled = a.GateDisabled && b.GateDisabled || d.GateDisabled && a.rank() != b.rank()

@@ -114,7 +114,7 @@ func (r Request) groups() []group {
 	var all []group
 next:
 	for _, i := range r.Calls() {
-		if !mayWiden(i.Decision) || !i.Cover.Offered() {
+		if !i.Cover.Offered() || !mayWiden(i.Decision) {
 			return nil
 		}
 		for n := range all {

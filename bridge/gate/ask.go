@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 
 // ask asks people about c. After an approval it returns the view of that moment,
 // on which c must be decided again, since minutes may have passed. The approval is
-// void if the tool or its server is another one by then. The arguments are those
-// that the approver left.
+// void if the tool or its server is another one by then, or a path leads elsewhere.
+// The arguments are those that the approver left.
 func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 	r.findSources(c)
 	verdict, err := r.put(ctx, c)
@@ -38,6 +39,13 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 		if err := c.edit(view, r.bound(view), verdict); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.leadsElsewhere(c); err != nil {
+		return nil, err
+	}
+	if verdict.Channel != "grant" { // those who gave it saw other calls
+		c.met = c.names(r.meaning(view, c))
+		r.gate.met.meet(r.Session, c.met)
 	}
 	return view, nil
 }
@@ -269,7 +277,7 @@ func (r *Run) request(c *call) approval.Request {
 		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client may come back at any time
 	}
 	unreviewed, _ := view.unreviewed(c.tool)
-	return approval.Request{
+	request := approval.Request{
 		Difference: unreviewed.Difference, Hides: hides,
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
@@ -278,9 +286,11 @@ func (r *Run) request(c *call) approval.Request {
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position, Sources: sources, Cover: r.cover(view, c),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
-				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
+				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},
 	}
+	request.Items[0].Always = c.always(request.Items[0].Cover)
+	return request
 }
 
 // TimeToAnswer returns how long people may take for a question with this
