@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/profiles/templates"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // initCommand writes a first configuration, with the servers that the person's
@@ -41,14 +39,19 @@ func initCommand(con *console) *cobra.Command {
 	f.BoolVarP(&o.yes, "yes", "y", false, "write without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
 	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
+	f.StringVar(&o.template, "template", "coding", "what scripts may do: the `name` of a template (profiles templates)")
+	cli.AcceptFlag(c, &o.accept)
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
 	con.JSONFlag(c)
+	cli.Complete(c, "template", templates.Names())
 	cli.CompleteWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
 	return c
 }
 
 type initOptions struct {
 	from            []string
+	template        string
+	accept          cli.Acceptance
 	yes, dry, force bool
 	pin             bool
 }
@@ -66,6 +69,10 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 		return &configError{fmt.Errorf("there is a configuration at %s already", con.shown(path)),
 			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client"}
 	}
+	plan, err := planned(con, path, o.template)
+	if err != nil {
+		return err
+	}
 	found := setup.NewFirst(clientSystem(con))
 	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.Err, "passed over %s: %v\n", place, err) })
 	if errors.Is(err, setup.ErrNoSource) {
@@ -74,12 +81,13 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 	if err != nil {
 		return err
 	}
-	good := func(text []byte) error {
-		_, err := config.Parse(path, text, con.Env, con.policy(path))
-		return err
+	write := func() ([]byte, error) {
+		return setup.First(found, plan, func(text []byte) error {
+			_, err := config.Parse(path, text, con.Env, con.policy(path))
+			return err
+		})
 	}
-	text, err := setup.First(found, good)
-	if err != nil {
+	if _, err := write(); err != nil { // now it is known which servers can be taken
 		return err
 	}
 	if con.JSON && !o.yes && !o.dry {
@@ -90,36 +98,64 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 			return err
 		}
 	}
-	taken := found.New()
-	result := map[string]any{"file": path, "written": !o.dry, "servers": setup.Rows(found.Servers)}
-	if len(found.LeftOut) > 0 {
-		result["left_out"] = found.LeftOut
+	if some, question := setup.Acceptable(found.New()); len(some) > 0 {
+		if err := acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON); err != nil {
+			return err
+		}
+	}
+	text, err := write()
+	if err != nil {
+		return err
 	}
 	if o.dry {
-		if con.JSON {
-			return con.PrintJSON(result)
-		}
-		fmt.Fprintln(con.Out)
-		con.PrintLines(setup.Diff(con.shown(path), file.Text, text, append(setup.Secrets(file.Text), found.Secrets()...)))
-		fmt.Fprintln(con.Err, "nothing was written")
-		return nil
+		return showFirst(con, found, path, file.Text, text)
 	}
-	question := fmt.Sprintf("write %s with %s of your clients?", con.shown(path), cli.Count(len(taken), "server"))
-	if on := len(pinnable(taken)); o.pin && on > 0 {
-		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", cli.Count(on, "server"), question)
-	}
-	if err := confirm(con, question, o.yes); err != nil {
+	if err := con.Confirm(firstQuestion(con, o, path, plan, found.New()), o.yes); err != nil {
 		return err
 	}
 	if o.pin {
-		if err := pinTools(ctx, con, path, text, taken); err != nil {
+		if err := pinTools(ctx, con, path, text, found.New()); err != nil {
 			return err
 		}
-		if text, err = setup.First(found, good); err != nil {
+		if text, err = write(); err != nil {
 			return err
 		}
-		result["servers"] = setup.Rows(found.Servers)
 	}
+	return writeFirst(con, found, path, file, text)
+}
+
+// firstResult is what --json prints of a new configuration.
+func firstResult(found *setup.Import, path string, written bool) map[string]any {
+	result := map[string]any{"file": path, "written": written, "servers": setup.Rows(found.Servers)}
+	if len(found.LeftOut) > 0 {
+		result["left_out"] = found.LeftOut
+	}
+	return result
+}
+
+// showFirst shows what would be written.
+func showFirst(con *console, found *setup.Import, path string, before, after []byte) error {
+	if con.JSON {
+		return con.PrintJSON(firstResult(found, path, false))
+	}
+	fmt.Fprintln(con.Out)
+	con.PrintLines(setup.Diff(con.shown(path), before, after, append(setup.Secrets(before), found.Secrets()...)))
+	fmt.Fprintln(con.Err, "nothing was written")
+	return nil
+}
+
+// firstQuestion asks whether to write, and to start the servers before that.
+func firstQuestion(con *console, o initOptions, path string, plan setup.Plan, taken []*setup.Server) string {
+	question := fmt.Sprintf("write %s with %s of your clients, %s?", con.HomeShort(con.shown(path)), cli.Count(len(taken), "server"), plan.Words(con.HomeShort))
+	if on := len(pinnable(taken)); o.pin && on > 0 {
+		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", cli.Count(on, "server"), question)
+	}
+	return question
+}
+
+// writeFirst writes a new configuration, and says what to do next.
+func writeFirst(con *console, found *setup.Import, path string, file *clients.File, text []byte) error {
+	result := firstResult(found, path, true)
 	if file.Existed {
 		backup, err := file.Backup()
 		if err != nil {
@@ -136,30 +172,33 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 		return con.PrintJSON(result)
 	}
 	fmt.Fprintf(con.Err, "wrote %s, which only you can read\n", con.HomeShort(path))
+	taken := found.New()
 	if slices.ContainsFunc(taken, func(s *setup.Server) bool { return len(s.Secrets) > 0 }) {
 		con.Told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
-	sayPinned(con, taken)
-	nextSteps(con, found)
-	return nil
-}
-
-// nextSteps prints what to do next with a new configuration.
-func nextSteps(con *console, found *setup.Import) {
-	client := "CLIENT"
-	for _, s := range found.Servers {
-		if i := slices.IndexFunc(clients.All(), func(c clients.Client) bool { return strings.HasPrefix(s.From[0], c.Title+" (") }); i >= 0 {
-			client = clients.All()[i].Name
-			break
-		}
+	for _, line := range setup.PinnedWords(taken, typed(con, "tools review")) {
+		con.Told("%s", line)
 	}
 	with := ""
 	if con.configPath != "" {
 		with = " --config " + con.configPath
 	}
 	fmt.Fprintf(con.Err, "next: codemode-bridge doctor%s\n", with)
-	fmt.Fprintf(con.Err, "      codemode-bridge install %s%s\n", client, with)
+	fmt.Fprintf(con.Err, "      codemode-bridge install %s%s\n", found.Client(), with)
 	fmt.Fprintln(con.Err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
+	return nil
+}
+
+// planned says what a new configuration has besides servers: a template, and the folder
+// that the person is in.
+func planned(con *console, path, template string) (setup.Plan, error) {
+	t, ok := templates.Find(template)
+	if !ok {
+		return setup.Plan{}, &cli.UsageError{Err: noTemplate(template)}
+	}
+	p := setup.Plan{Profile: strings.ReplaceAll(t.Name, "-", "_"), Extends: t.Reference()}
+	p.WorkspaceIn(clientSystem(con).Folder, con.policy(path).OwnFiles)
+	return p, nil
 }
 
 // printFound prints the servers that were found, and the places that were left out.
@@ -172,7 +211,7 @@ func printFound(con *console, found *setup.Import) error {
 		fmt.Fprintln(con.Err, "your clients have no servers that could be found")
 		return nil
 	}
-	return printServers(con, found.Servers)
+	return con.Table(setup.Table(found.Servers))
 }
 
 // clientSystem says where to look for the files of clients.
@@ -183,45 +222,3 @@ func clientSystem(con *console) clients.System {
 	}
 	return clients.System{OS: runtime.GOOS, Env: con.Env, Folder: folder}
 }
-
-// printServers prints servers as a table with everything that they run and use,
-// because the person decides by it.
-func printServers(con *console, all []*setup.Server) error {
-	rows := [][]string{{"name", "how it runs"}}
-	for _, s := range all {
-		more := []string{"from " + strings.Join(s.From, ", ")}
-		if names := s.VariableNames(); names != "" {
-			more = append(more, "given "+names)
-		}
-		if uses := s.Uses(); len(uses) > 0 {
-			more = append(more, "reads ${"+strings.Join(uses, "} ${")+"}")
-		}
-		if remark := s.Remark(); remark != "" {
-			more = append(more, remark)
-		}
-		rows = append(rows, []string{canon.Escape(s.Name), s.Runs() + "\n" + strings.Join(more, "; ")})
-	}
-	return con.Table(rows)
-}
-
-// confirm asks at the terminal, unless --yes has answered in advance.
-func confirm(con *console, question string, yes bool) error {
-	if yes {
-		return nil
-	}
-	file, ok := con.In.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &cli.UsageError{Err: errors.New("there is no terminal to ask at: --yes goes ahead, --dry-run only shows")}
-	}
-	fmt.Fprint(con.Err, con.Fitted(question+" [y/N]"), " ")
-	var answer string
-	if _, err := fmt.Fscanln(file, &answer); err != nil && !errors.Is(err, io.EOF) && err.Error() != "unexpected newline" {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
-		return nil
-	}
-	return errNothingDone
-}
-
-var errNothingDone = errors.New("nothing was changed")

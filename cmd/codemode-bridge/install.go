@@ -21,6 +21,7 @@ import (
 type installOptions struct {
 	scope                     string
 	takeOver, print, yes, dry bool
+	accept                    cli.Acceptance
 }
 
 // installCommand puts the bridge into the file of a client.
@@ -38,6 +39,7 @@ func installCommand(con *console) *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.takeOver, "take-over", false, "move the client's own servers into the bridge's configuration")
 	f.BoolVar(&o.print, "print", false, "print what to add to the client's file, and change nothing")
+	cli.AcceptFlag(c, &o.accept)
 	installFlags(con, c, &o)
 	return c
 }
@@ -139,7 +141,7 @@ func install(con *console, name string, o installOptions) error {
 		return err
 	}
 	if o.takeOver {
-		if err := takeOver(con, in, path); err != nil {
+		if err := takeOver(con, in, path, o); err != nil {
 			return err
 		}
 	}
@@ -162,10 +164,10 @@ func install(con *console, name string, o installOptions) error {
 		if con.JSON {
 			return con.PrintJSON(in.Row(false, ""))
 		}
-		fmt.Fprintln(con.Err, errNothingDone)
+		fmt.Fprintln(con.Err, cli.ErrNothingDone)
 		return nil
 	}
-	if err := confirm(con, "make this change?", o.yes); err != nil {
+	if err := con.Confirm("make this change?", o.yes); err != nil {
 		return err
 	}
 	backup, err := in.Write(func() error { return rewriteFrom(con, path, in.Before, in.After) })
@@ -189,13 +191,15 @@ func install(con *console, name string, o installOptions) error {
 }
 
 // takeOver determines which servers of the client move into our configuration.
-func takeOver(con *console, in *setup.Installation, path string) error {
+func takeOver(con *console, in *setup.Installation, path string, o installOptions) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
 	return in.TakeOver(clientSystem(con), text, func(text []byte) (*config.Config, error) {
 		return config.Parse(con.shown(path), text, con.Env, con.policy(path))
+	}, func(some []*setup.Server, question string) error {
+		return acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON)
 	})
 }
 
@@ -217,7 +221,7 @@ func showInstallation(con *console, in *setup.Installation, path string) error {
 	}
 	configuration, file := in.Diffs(con.HomeShort(path), con.HomeShort(in.Place.File))
 	if len(in.Moving) > 0 {
-		if err := printServers(con, in.Moving); err != nil {
+		if err := con.Table(setup.Table(in.Moving)); err != nil {
 			return err
 		}
 		fmt.Fprintln(con.Out)
@@ -263,10 +267,10 @@ func uninstall(con *console, name string, o installOptions) error {
 		if con.JSON {
 			return con.PrintJSON(row)
 		}
-		fmt.Fprintln(con.Err, errNothingDone)
+		fmt.Fprintln(con.Err, cli.ErrNothingDone)
 		return nil
 	}
-	if err := confirm(con, "make this change?", o.yes); err != nil {
+	if err := con.Confirm("make this change?", o.yes); err != nil {
 		return err
 	}
 	if err := r.Write(); err != nil {
