@@ -33,7 +33,7 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approval
 	./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance \
 	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance \
-	./bridge/recorder ./bridge/replay ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
+	./bridge/recorder ./bridge/replay ./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
 	./bridge/sso ./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch \
 	./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/realm \
 	./sandbox/web ./sandbox/wire ./sandbox/worker

@@ -64,10 +64,16 @@ type HostFact struct {
 	// another one, as Doubt says.
 	Name  string
 	Doubt string
-	// New reports that no call to it was allowed by a person or a rule before, in this
-	// session.
+	// New reports that no person approved a call to it before, in this session.
 	New bool
+	// Beyond reports that the call may reach more than this host, as a page in a
+	// browser does, or that another machine looks the name up: it is not localhost,
+	// whatever its name.
+	Beyond bool
 }
+
+// local reports whether the host is this machine, and the call reaches nothing else.
+func (h HostFact) local() bool { return !h.Beyond && local(h.Name) }
 
 // A RecipientFact is one recipient that a call names. New is as of a [HostFact].
 type RecipientFact struct {
@@ -77,8 +83,9 @@ type RecipientFact struct {
 
 // A CarriedFact is one argument that carries something out.
 type CarriedFact struct {
-	Param string
-	What  string // "a secret", or "what mail answered"
+	Param  string
+	What   string // "a secret", or "what mail answered"
+	Secret bool
 }
 
 // known reports whether it is known what the call means: the rules about meaning can
@@ -87,12 +94,21 @@ func (c *Call) known() bool {
 	return c.Meaning != nil && c.Meaning.Accepted && len(c.Meaning.Unknown) == 0 && c.Changed == ""
 }
 
-// carriesOut says what the call carries away from this machine; empty if nothing.
-func (m *Meaning) carriesOut() string {
-	if m == nil || len(m.Carries) == 0 || m.Where != "remote" && (m.Net == "" || m.Net == "none") {
-		return ""
+// Leaves reports whether what the call is given leaves this machine.
+func (m *Meaning) Leaves() bool { return m.Where == "remote" || m.Net == "fixed" || m.Net == "chosen" }
+
+// carriesOut says what the call carries away from this machine, and whether that is a
+// secret; empty if nothing.
+func (m *Meaning) carriesOut() (out string, secret bool) {
+	if m == nil || !m.Leaves() {
+		return "", false
 	}
-	return m.Carries[0].Param + " carries " + m.Carries[0].What
+	for _, c := range m.Carries {
+		if out == "" || c.Secret {
+			out, secret = c.Param+" carries "+c.What, c.Secret
+		}
+	}
+	return out, secret
 }
 
 // changes reports whether effects are more than reading.
@@ -208,7 +224,7 @@ func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
 			if h.New {
 				v.words = append(v.words, "new")
 			}
-			if local(h.Name) {
+			if h.local() {
 				v.words = append(v.words, "localhost")
 			}
 			all = append(all, v)
@@ -354,7 +370,7 @@ func (m *Meaning) risk() Reason {
 		}
 	}
 	for _, h := range m.Hosts {
-		if h.Doubt != "" || h.New && !local(h.Name) {
+		if h.Doubt != "" || h.New && !h.local() {
 			return say(High, "%s names a host that is new here", h.Param)
 		}
 	}
@@ -363,12 +379,14 @@ func (m *Meaning) risk() Reason {
 			return say(High, "%s names a recipient who is new here", r.Param)
 		}
 	}
-	if out := m.carriesOut(); out != "" {
-		return say(High, "%s", out)
-	}
+	out, secret := m.carriesOut()
 	switch {
+	case secret:
+		return say(High, "%s", out)
 	case changes(m.Effects):
 		return say(Medium, "it changes something")
+	case out != "":
+		return say(Medium, "%s", out)
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
 		return say(Medium, "it reads outside the workspace")
 	case m.Net == "chosen":

@@ -238,21 +238,26 @@ func TestCarriesOut(t *testing.T) {
 	named := profile(t, `{"default": "ask", "rules": [{"tools": ["s__x"], "action": "allow"}]}`)
 	for _, test := range []struct {
 		where, net string
-		allowed    bool
+		secret     bool
+		want       Disposition
+		risk       Risk
 	}{
-		{"remote", "fixed", false},
-		{"remote", "", false},
-		{"local", "chosen", false},
-		{"local", "none", true},
-		{"local", "", true},
+		{"remote", "fixed", true, Ask, High},
+		{"remote", "fixed", false, Ask, Medium},
+		{"remote", "", true, Ask, High},
+		{"local", "chosen", true, Ask, High},
+		{"local", "none", true, Allow, Low},
+		{"local", "", false, Allow, Low},
 	} {
 		c := call(t, "s__x", `{}`)
 		m := read(test.where)
-		m.Net, m.Carries = test.net, []CarriedFact{{Param: "q", What: "a secret"}}
+		m.Net, m.Carries = test.net, []CarriedFact{{Param: "q", What: "what mail answered"}}
+		if test.secret {
+			m.Carries = append(m.Carries, CarriedFact{Param: "q", What: "a secret", Secret: true})
+		}
 		means(m)(&c)
-		d := p.Decide(c)
-		if (d.Disposition == Allow) != test.allowed || (d.Risk == High) == test.allowed {
-			t.Errorf("%s, %s: %s, %s", test.where, test.net, d.Disposition, d.Risk)
+		if d := p.Decide(c); d.Disposition != test.want || d.Risk != test.risk {
+			t.Errorf("%s, %s, secret %v: %s, %s", test.where, test.net, test.secret, d.Disposition, d.Risk)
 		}
 		if got := named.Decide(c).Disposition; got != Allow {
 			t.Errorf("%s, %s: a rule that names the tool: %s", test.where, test.net, got)

@@ -247,7 +247,7 @@ func (t *tally) tryRules() error {
 			continue
 		}
 		says := r.action.disposition()
-		if out := t.call.Meaning.carriesOut(); truth == yes && says == Allow && r.meant && out != "" {
+		if out, _ := t.call.Meaning.carriesOut(); truth == yes && says == Allow && r.meant && out != "" {
 			truth, why = undecided, out // what looks harmless may carry it away
 		}
 		t.applied = append(t.applied, applied{r, truth == undecided})

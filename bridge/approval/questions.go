@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ type questions struct {
 	o        *Options
 	store    Store
 	limiter  limiter
-	grants   sessionGrants
+	grants   grantBook
 	judging  judging
 	watchers watchers
 
@@ -41,7 +42,7 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 	news := make(chan struct{})
 	close(news) // nobody has looked yet
 	return questions{
-		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: sessionGrants{o}, judging: judging{o}, watchers: watchers{},
+		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: grantBook{o, map[string]int{}, map[string]bool{}}, judging: judging{o}, watchers: watchers{},
 		open: map[string]*openQuestion{}, synced: news, resumed: map[string]map[string]Verdict{}, reportLater: reportLater,
 	}
 }
@@ -194,8 +195,9 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	}
 	r := q.request
 	qs.limiter.settled(r, v)
-	if v.Approve && (v.Scope == SessionScope || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
-		v.Scope = Once // a grant that cannot be stored does not hold: the next call asks again
+	wider := v.Approve && (v.Scope == SessionScope || v.Scope == RunScope)
+	if wider && qs.grants.add(r, v) != nil {
+		v.Scope, v.Count, wider = Once, 0, false // a grant that cannot be stored does not hold: the next call asks again
 	}
 	q.verdict = v
 	delete(qs.open, r.ID)
@@ -207,7 +209,26 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 			qs.o.Logger.Error("dropping the edited arguments of a settled request", "request", r.ID, "err", err)
 		}
 	}
+	if wider {
+		qs.cover()
+	}
 	qs.admit()
+}
+
+// cover ends the open questions that a new grant answers.
+func (qs *questions) cover() {
+	for _, q := range slices.SortedFunc(maps.Values(qs.open), func(x, y *openQuestion) int { return x.request.Items[0].Call - y.request.Items[0].Call }) {
+		if qs.open[q.request.ID] != q {
+			continue
+		}
+		v, ok, err := qs.grants.use(background(), q.request)
+		if err != nil || !ok {
+			continue
+		}
+		if qs.end(q, v); q.verdict.Use != v.Use { // somebody else answered first
+			qs.grants.release(v.Use.Grant, len(q.request.Items))
+		}
+	}
 }
 
 // end ends a question that can no longer be answered with v, or with a verdict

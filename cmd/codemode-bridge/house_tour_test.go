@@ -62,6 +62,7 @@ var about = map[string]string{
 	"bridge/provenance":            "finds data that a run has read in what it sends",
 	"bridge/recorder":              "carries every record to the audit log: hides secrets, keeps the order, logs decisions",
 	"bridge/replay":                "brings a script that is run again to where it was, by giving it the recorded answers in order",
+	"bridge/roots":                 "finds the folders that a run works on: the configuration's, the client's, or where it started",
 	"bridge/rpc":                   "reads JSON-RPC messages before the SDK does, and answers those that the SDK could not read",
 	"bridge/scripts":               "reads and watches the folder of saved scripts",
 	"bridge/seal":                  "seals the state that stateless clients carry from a question to its answer",

@@ -138,7 +138,7 @@ func destructive(c profiles.Call) profiles.Call {
 }
 
 func carries(c profiles.Call) profiles.Call {
-	c.Meaning.Carries = []profiles.CarriedFact{{Param: "query", What: "a secret"}}
+	c.Meaning.Carries = []profiles.CarriedFact{{Param: "query", What: "a secret", Secret: true}}
 	return c
 }
 
