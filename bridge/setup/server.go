@@ -282,3 +282,8 @@ func flatObject[T any](m map[string]T) string {
 	}
 	return "{ " + strings.Join(members, ", ") + " }"
 }
+
+// Pinnable returns the servers that are switched on, which pinning starts.
+func Pinnable(taking []*Server) []*Server {
+	return slices.DeleteFunc(slices.Clone(taking), (*Server).Off)
+}

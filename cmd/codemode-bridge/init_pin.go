@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os/user"
-	"slices"
 	"time"
 
 	"codemode-bridge/bridge/config"
@@ -29,7 +28,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	if err != nil {
 		return err
 	}
-	on := pinnable(taking)
+	on := setup.Pinnable(taking)
 	if len(on) == 0 {
 		return nil
 	}
@@ -61,11 +60,6 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 		s.Pinned = len(r.Listed)
 	}
 	return rec.Close()
-}
-
-// pinnable returns the servers that are switched on, which pinning starts.
-func pinnable(taking []*setup.Server) []*setup.Server {
-	return slices.DeleteFunc(slices.Clone(taking), (*setup.Server).Off)
 }
 
 // thisUser names the person at the terminal where no approver's token identifies

@@ -6,7 +6,6 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/knownview"
-	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/known"
@@ -50,18 +49,6 @@ func knownServersCommand(con *console) *cobra.Command {
 	c.ValidArgsFunction = cobra.FixedCompletions(known.Names(), cobra.ShellCompDirectiveNoFileComp)
 	con.JSONFlag(c)
 	return c
-}
-
-// acceptServers marks the servers of which the person accepts what is known.
-func acceptServers(con *console, a cli.Acceptance, some []*setup.Server, question string, quiet bool) error {
-	if len(some) == 0 {
-		return nil
-	}
-	yes, err := a.Settle(&con.Console, question, quiet)
-	for _, s := range some {
-		s.Accepted = yes
-	}
-	return err
 }
 
 // remarks are what is no mistake in a configuration: warnings of what is not as it

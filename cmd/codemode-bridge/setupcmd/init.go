@@ -1,16 +1,13 @@
-package main
+package setupcmd
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 
 	"codemode-bridge/bridge/clients"
-	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/templates"
@@ -18,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// initCommand writes a first configuration, with the servers that the person's
+// Init is the command that writes a first configuration, with the servers that the person's
 // clients have.
-func initCommand(con *console) *cobra.Command {
+func (con *Bridge) Init() *cobra.Command {
 	var o initOptions
 	names := setup.ClientNames()
 	c := &cobra.Command{
@@ -56,8 +53,8 @@ type initOptions struct {
 	pin             bool
 }
 
-func initConfig(ctx context.Context, con *console, o initOptions) error {
-	path, err := con.file()
+func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
+	path, err := con.File()
 	if err != nil {
 		return err
 	}
@@ -66,14 +63,14 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 		return err
 	}
 	if file.Existed && !o.force && !o.dry {
-		return &configError{fmt.Errorf("there is a configuration at %s already", con.shown(path)),
-			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client"}
+		return con.Refuse(fmt.Errorf("there is a configuration at %s already", con.Shown(path)),
+			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client")
 	}
 	plan, err := planned(con, path, o.template)
 	if err != nil {
 		return err
 	}
-	found := setup.NewFirst(clientSystem(con))
+	found := setup.NewFirst(con.System())
 	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.Err, "passed over %s: %v\n", place, err) })
 	if errors.Is(err, setup.ErrNoSource) {
 		return &cli.UsageError{Err: err}
@@ -83,7 +80,7 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 	}
 	write := func() ([]byte, error) {
 		return setup.First(found, plan, func(text []byte) error {
-			_, err := config.Parse(path, text, con.Env, con.policy(path))
+			_, err := con.Parse(path, text)
 			return err
 		})
 	}
@@ -114,7 +111,7 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 		return err
 	}
 	if o.pin {
-		if err := pinTools(ctx, con, path, text, found.New()); err != nil {
+		if err := con.Pin(ctx, path, text, found.New()); err != nil {
 			return err
 		}
 		if text, err = write(); err != nil {
@@ -134,27 +131,27 @@ func firstResult(found *setup.Import, path string, written bool) map[string]any 
 }
 
 // showFirst shows what would be written.
-func showFirst(con *console, found *setup.Import, path string, before, after []byte) error {
+func showFirst(con *Bridge, found *setup.Import, path string, before, after []byte) error {
 	if con.JSON {
 		return con.PrintJSON(firstResult(found, path, false))
 	}
 	fmt.Fprintln(con.Out)
-	con.PrintLines(setup.Diff(con.shown(path), before, after, append(setup.Secrets(before), found.Secrets()...)))
+	con.PrintLines(setup.Diff(con.Shown(path), before, after, append(setup.Secrets(before), found.Secrets()...)))
 	fmt.Fprintln(con.Err, "nothing was written")
 	return nil
 }
 
 // firstQuestion asks whether to write, and to start the servers before that.
-func firstQuestion(con *console, o initOptions, path string, plan setup.Plan, taken []*setup.Server) string {
-	question := fmt.Sprintf("write %s with %s of your clients, %s?", con.HomeShort(con.shown(path)), cli.Count(len(taken), "server"), plan.Words(con.HomeShort))
-	if on := len(pinnable(taken)); o.pin && on > 0 {
+func firstQuestion(con *Bridge, o initOptions, path string, plan setup.Plan, taken []*setup.Server) string {
+	question := fmt.Sprintf("write %s with %s of your clients, %s?", con.HomeShort(con.Shown(path)), cli.Count(len(taken), "server"), plan.Words(con.HomeShort))
+	if on := len(setup.Pinnable(taken)); o.pin && on > 0 {
 		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", cli.Count(on, "server"), question)
 	}
 	return question
 }
 
 // writeFirst writes a new configuration, and says what to do next.
-func writeFirst(con *console, found *setup.Import, path string, file *clients.File, text []byte) error {
+func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.File, text []byte) error {
 	result := firstResult(found, path, true)
 	if file.Existed {
 		backup, err := file.Backup()
@@ -176,33 +173,29 @@ func writeFirst(con *console, found *setup.Import, path string, file *clients.Fi
 	if slices.ContainsFunc(taken, func(s *setup.Server) bool { return len(s.Secrets) > 0 }) {
 		con.Told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
-	for _, line := range setup.PinnedWords(taken, typed(con, "tools review")) {
+	for _, line := range setup.PinnedWords(taken, con.Typed("tools review")) {
 		con.Told("%s", line)
 	}
-	with := ""
-	if con.configPath != "" {
-		with = " --config " + con.configPath
-	}
-	fmt.Fprintf(con.Err, "next: codemode-bridge doctor%s\n", with)
-	fmt.Fprintf(con.Err, "      codemode-bridge install %s%s\n", found.Client(), with)
+	fmt.Fprintf(con.Err, "next: %s\n", con.Typed("doctor"))
+	fmt.Fprintf(con.Err, "      %s\n", con.Typed("install "+found.Client()))
 	fmt.Fprintln(con.Err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
 	return nil
 }
 
 // planned says what a new configuration has besides servers: a template, and the folder
 // that the person is in.
-func planned(con *console, path, template string) (setup.Plan, error) {
+func planned(con *Bridge, path, template string) (setup.Plan, error) {
 	t, ok := templates.Find(template)
 	if !ok {
-		return setup.Plan{}, &cli.UsageError{Err: noTemplate(template)}
+		return setup.Plan{}, &cli.UsageError{Err: fmt.Errorf("there is no template %q; there are: %s", template, strings.Join(templates.Names(), ", "))}
 	}
 	p := setup.Plan{Profile: strings.ReplaceAll(t.Name, "-", "_"), Extends: t.Reference()}
-	p.WorkspaceIn(clientSystem(con).Folder, con.policy(path).OwnFiles)
+	p.WorkspaceIn(con.System().Folder, con.OwnFiles(path))
 	return p, nil
 }
 
 // printFound prints the servers that were found, and the places that were left out.
-func printFound(con *console, found *setup.Import) error {
+func printFound(con *Bridge, found *setup.Import) error {
 	for _, l := range found.LeftOut {
 		con.Told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
 			cli.Count(l.Servers, "server"), l.Place, l.From)
@@ -214,11 +207,14 @@ func printFound(con *console, found *setup.Import) error {
 	return con.Table(setup.Table(found.Servers))
 }
 
-// clientSystem says where to look for the files of clients.
-func clientSystem(con *console) clients.System {
-	folder, err := os.Getwd()
-	if err != nil {
-		folder = ""
+// acceptServers marks the servers of which the person accepts what is known.
+func acceptServers(con *Bridge, a cli.Acceptance, some []*setup.Server, question string, quiet bool) error {
+	if len(some) == 0 {
+		return nil
 	}
-	return clients.System{OS: runtime.GOOS, Env: con.Env, Folder: folder}
+	yes, err := a.Settle(con.Console, question, quiet)
+	for _, s := range some {
+		s.Accepted = yes
+	}
+	return err
 }
