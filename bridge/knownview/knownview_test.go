@@ -19,6 +19,8 @@ const file = `{
   "launch": [{"npm": "notes-mcp", "args": ["path"], "flags": ["--port="], "env": ["NOTES"]}, {"docker": "mcp/notes"}],
   "tools": {
     "read": {"effects": ["read"], "where": "workspace", "repeatable": true, "labels": ["private"], "args": {"path": "path", "range.from": "plain", "range.to": "plain"}},
+    "query": {"effects": ["read", "write"], "where": "local", "when": {"sql": {"select": {"effects": ["read"]}}}, "adds": {"file": {"effects": ["write"], "where": "workspace"}},
+      "values": {"mode": ["a", "b", "c", "d", "e"]}, "under": {"file": "dir"}, "args": {"sql": "sql", "file": "path", "dir": "path", "mode": "place"}},
     "save": {"effects": ["write"], "where": "workspace", "args": {"text": "content", "path": "path"}},
     "share": {"effects": ["send"], "where": "remote", "net": "fixed", "stateful": true, "args": {"to": "recipient"}}
   }
@@ -39,6 +41,9 @@ func TestTools(t *testing.T) {
 	s := notes(t)
 	want := [][]string{
 		{"tool", "effects", "where", "net", "arguments", "besides"},
+		{"query", "read, write", "local", "none", "path: dir, file; sql: sql; place: mode", "mode only a, b, c, d and 1 more, file starts at dir"},
+		{"  if sql is select", "read", "", "", "", ""},
+		{"  with file also", "write", "workspace", "", "", ""},
 		{"read", "read", "workspace", "none", "path: path; plain: range.from, range.to", "repeatable, private"},
 		{"save", "write", "workspace", "none", "path: path; content: text", ""},
 		{"share", "send", "remote", "fixed", "recipient: to", "stateful"},
@@ -76,10 +81,11 @@ func TestDifferences(t *testing.T) {
 	t.Parallel()
 	accepted := known.Recognition{Match: known.Match{Server: notes(t), Verified: true}, Said: "notes", Accepted: true}
 	yes := true
+	query := knownview.Listed{Name: "query", Input: json.RawMessage(`{"properties": {"sql": {}, "file": {}, "dir": {}, "mode": {}}}`)}
 	read := knownview.Listed{Name: "read", Input: json.RawMessage(`{"properties": {"path": {}, "range": {}}, "required": ["path"]}`)}
 	save := knownview.Listed{Name: "save", Input: json.RawMessage(`{"properties": {"path": {}, "text": {}}}`)}
 	share := knownview.Listed{Name: "share", Input: json.RawMessage(`{"properties": {"to": {}}}`), Destructive: &yes}
-	many := []knownview.Listed{read, save, share}
+	many := []knownview.Listed{query, read, save, share}
 	for i := range 9 {
 		many = append(many, knownview.Listed{Name: fmt.Sprint("more", i)})
 	}
@@ -93,15 +99,15 @@ func TestDifferences(t *testing.T) {
 		want   string // the texts, or parts of them, a line each
 	}{
 		"nobody knows what it lists": {nil, false, ""},
-		"all as it is known":         {[]knownview.Listed{read, save, share}, false, ""},
-		"one is gone":                {[]knownview.Listed{read, save}, false, "it does not list tools that it is known to have: share"},
-		"one is hidden by us":        {[]knownview.Listed{read, save}, true, ""},
+		"all as it is known":         {[]knownview.Listed{query, read, save, share}, false, ""},
+		"one is gone":                {[]knownview.Listed{query, read, save}, false, "it does not list tools that it is known to have: share"},
+		"one is hidden by us":        {[]knownview.Listed{query, read, save}, true, ""},
 		"many are strange":           {many, false, "it lists tools that are not known: more0, more1, more2, more3 and 5 more; their calls are guessed"},
-		"an argument is new":         {[]knownview.Listed{read, with(save, `{"properties": {"path": {}, "text": {}, "url": {}}}`), share}, false, "arguments that are not known, or lack some that are: save (url);"},
-		"an argument is gone":        {[]knownview.Listed{read, with(save, `{"properties": {"text": {}}}`), share}, false, "save (no path);"},
-		"no schema":                  {[]knownview.Listed{read, with(save, `[`), share}, false, "save (a schema that cannot be read);"},
-		"it says it destroys":        {[]knownview.Listed{read, {Name: "save", Input: save.Input, Destructive: &yes}, share}, false, "(destructiveHint): save; their risk stays high"},
-		"a name that is a message":   {[]knownview.Listed{read, save, share, {Name: "\x1b[31m" + strings.Repeat("x", 500)}}, false, `\u{1B}[31mxxx`},
+		"an argument is new":         {[]knownview.Listed{query, read, with(save, `{"properties": {"path": {}, "text": {}, "url": {}}}`), share}, false, "arguments that are not known, or lack some that are: save (url);"},
+		"an argument is gone":        {[]knownview.Listed{query, read, with(save, `{"properties": {"text": {}}}`), share}, false, "save (no path);"},
+		"no schema":                  {[]knownview.Listed{query, read, with(save, `[`), share}, false, "save (a schema that cannot be read);"},
+		"it says it destroys":        {[]knownview.Listed{query, read, {Name: "save", Input: save.Input, Destructive: &yes}, share}, false, "(destructiveHint): save; their risk stays high"},
+		"a name that is a message":   {[]knownview.Listed{query, read, save, share, {Name: "\x1b[31m" + strings.Repeat("x", 500)}}, false, `\u{1B}[31mxxx`},
 	} {
 		found := knownview.Findings(accepted, row.listed, row.part)
 		var texts []string
