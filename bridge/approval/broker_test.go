@@ -25,14 +25,15 @@ const (
 )
 
 // question is a request about one call of run r1, session s1, as the changes
-// have it.
+// have it. The tool has changed, so that it makes no request with others unless they
+// come from the same place of the script.
 func question(call int, changes ...func(*Request)) Request {
 	args, err := canon.Parse(fmt.Appendf(nil, `{"n":%d}`, call))
 	if err != nil {
 		panic(err)
 	}
 	r := Request{
-		Run: "r1", Server: "fs", Tool: "delete", Script: "fs__delete",
+		Run: "r1", Server: "fs", Tool: "delete", Script: "fs__delete", Difference: []string{"+ a change"},
 		Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Timeout: patient, Revision: "rev1"},
 		Items: []Item{{
 			Call: call, Shown: canon.Display(args, canon.DisplayOptions{}),
@@ -45,6 +46,7 @@ func question(call int, changes ...func(*Request)) Request {
 	return r
 }
 
+func ordinary(r *Request)                    { r.Difference = nil }
 func inRun(run string) func(*Request)        { return func(r *Request) { r.Run = run } }
 func inSession(s string) func(*Request)      { return func(r *Request) { r.Items[0].Key.Session = s } }
 func risk(risk profiles.Risk) func(*Request) { return func(r *Request) { r.Decision.Risk = risk } }
@@ -157,7 +159,7 @@ var (
 func queued(b *Broker) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.questions.queue[0].request.ID
+	return b.questions.queue[0].request.ID // which is none yet
 }
 
 // grants are the broker's grants.
@@ -180,7 +182,7 @@ func empty(t *testing.T, b *Broker) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.questions.open)+len(b.questions.queue)+len(grants)+len(b.questions.limiter.asked)+len(b.questions.limiter.denied)+len(b.questions.limiter.refusals)+len(b.questions.limiter.cooldowns)+len(b.questions.watchers) > 0 {
+	if len(b.questions.open)+len(b.questions.queue)+len(grants)+len(b.questions.limiter.asked)+len(b.questions.limiter.denied)+len(b.questions.limiter.refusals)+len(b.questions.limiter.cooldowns)+len(b.questions.limiter.lists)+len(b.questions.watchers) > 0 {
 		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, denied %v, refusals %v, cooldowns %v, watchers %v",
 			b.questions.open, b.questions.queue, grants, b.questions.limiter.asked, b.questions.limiter.denied, b.questions.limiter.refusals, b.questions.limiter.cooldowns, b.questions.watchers)
 	}
@@ -250,8 +252,10 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 		b := New(Options{})
 		r := question(1, within(second))
 		b.mu.Lock()
-		o := b.questions.add(r) // nobody waits for it, so no timer expires it
+		w := b.questions.wait(r) // nobody waits for it, so no timer expires it
+		b.questions.gathered(w, 0, false)
 		b.mu.Unlock()
+		o := w.question
 		time.Sleep(second)
 		if lost := tooLate(t, b, o.request, yes); lost.Reason != Timeout {
 			t.Errorf("it lost to %+v", lost)
@@ -383,7 +387,7 @@ func TestRefusedInsteadOfQueued(t *testing.T) {
 }
 
 func TestBoundsOfOpenQuestions(t *testing.T) {
-	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+	bubble(t, Limits{Budget: 1000}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		open := func(run string) int { return len(b.Take(run)) }
@@ -408,7 +412,7 @@ func TestBoundsOfOpenQuestions(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
-	bubble(t, Limits{PerRun: 1000, PerSession: 1000}, func(t *testing.T, b *Broker) {
+	bubble(t, Limits{PerRun: 1000, PerSession: 1000, Budget: 1000}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for call := range 201 {
 			asks(ctx, b, question(call))
@@ -582,20 +586,6 @@ func TestCallsOfALoopFoldUntilTheyAreSeen(t *testing.T) {
 	})
 }
 
-func TestAFoldHasBounds(t *testing.T) {
-	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-		ctx, cancel := context.WithCancel(t.Context())
-		for call := range maxItems + 1 {
-			asks(ctx, b, question(call, onLine(4)))
-		}
-		if all := b.Take("r1"); len(all) != 2 || len(all[0].Items) != maxItems || len(all[1].Items) != 1 {
-			t.Errorf("%d questions", len(all))
-		}
-		cancel()
-		synctest.Wait()
-	})
-}
-
 func TestVerdictsThatSettleNothing(t *testing.T) {
 	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
 		first, second, third := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2)), asks(t.Context(), b, question(3))
@@ -731,37 +721,6 @@ func TestUnreachedPersonIsAskedAgain(t *testing.T) {
 			wantAnswer(t, c, NoApprover)
 		}
 	})
-}
-
-func TestBudgetOfASession(t *testing.T) {
-	for name, sameTime := range map[string]bool{"one after the other": false, "at the same time": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-				ctx, cancel := context.WithCancel(t.Context())
-				for call := range 20 {
-					c := asks(ctx, b, question(call, risk(profiles.Low)))
-					if !sameTime {
-						settle(t, b, only(t, b, "r1"), yes)
-						wantAnswer(t, c, "yes")
-					}
-				}
-				for _, r := range []profiles.Risk{profiles.Low, profiles.Medium} {
-					a := wantAnswer(t, asks(ctx, b, question(30, risk(r))), RateLimited)
-					if a.verdict.Channel != "limit" || a.verdict.Text != "20 questions in 10m0s are enough" {
-						t.Errorf("got %+v", a.verdict)
-					}
-				}
-				stillAsks(t, asks(ctx, b, question(31, risk(profiles.High))))
-				stillAsks(t, asks(ctx, b, question(32, risk(profiles.Low), inRun("r2"), inSession("s2"))))
-				cancel()
-				synctest.Wait()
-				time.Sleep(10*minute - instant)
-				wantAnswer(t, asks(t.Context(), b, question(33, risk(profiles.Low))), RateLimited)
-				time.Sleep(instant)
-				stillAsks(t, asks(t.Context(), b, question(34, risk(profiles.Low))))
-			})
-		})
-	}
 }
 
 func ofTool(tool string) func(*Request) {

@@ -127,12 +127,17 @@ func (d Description) warningLines(room int) []string {
 }
 
 // argumentLines returns the arguments in about room rows. If there are several
-// calls each has its own line: maxItems is as many as fit.
+// calls each has its own line; of more than maxItems, calls from every place in the
+// script have one, and the others are counted.
 func (d Description) argumentLines(room int) []string {
 	var lines []string
 	if len(d.Calls) != 1 {
-		for _, c := range d.Calls {
-			lines = append(lines, c.line(max(1, room/len(d.Calls))*promptWidth))
+		shown := d.shownCalls()
+		for _, c := range shown {
+			lines = append(lines, c.line(max(1, room/len(shown))*promptWidth))
+		}
+		if more := len(d.Calls) - len(shown); more > 0 {
+			lines = append(lines, fmt.Sprintf("• And %s.", canon.Counted(more, "more call")))
 		}
 		return lines
 	}
@@ -149,6 +154,29 @@ func (d Description) argumentLines(room int) []string {
 		lines, room = append(lines, line), room-rows(line)
 	}
 	return lines
+}
+
+// shownCalls returns the calls that a dialog has room for.
+func (d Description) shownCalls() []DescribedCall {
+	if len(d.Calls) <= maxItems {
+		return d.Calls
+	}
+	type place struct {
+		tool string
+		line int
+	}
+	seen, shown := map[place]bool{}, map[int]bool{}
+	for _, c := range d.Calls {
+		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < maxItems {
+			seen[at], shown[c.Number] = true, true
+		}
+	}
+	for _, c := range d.Calls {
+		if len(shown) < maxItems {
+			shown[c.Number] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(d.Calls), func(c DescribedCall) bool { return !shown[c.Number] })
 }
 
 // line writes one of several calls in width columns.

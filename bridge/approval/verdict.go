@@ -33,6 +33,12 @@ type Verdict struct {
 	Count   int    `json:"count,omitempty"`  // of RunScope: how many calls, with those that it was asked about
 	Reason  Reason `json:"reason,omitempty"` // of a denial
 	Stop    bool   `json:"stop,omitempty"`   // of a denial: the run is to end
+	// NoMore says of a denial that it is one of every further call of the request's
+	// tools in this run.
+	NoMore bool `json:"no_more,omitempty"`
+	// List says, of a verdict on a request with Spent, that what the session asks
+	// from now on is to be collected while people answer, and put as one list.
+	List bool `json:"list,omitempty"`
 	// Final says of a denial that no person gave that its reason holds for the
 	// rest of the run.
 	Final bool `json:"-"`

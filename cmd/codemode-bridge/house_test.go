@@ -53,6 +53,7 @@ var table = map[string][]string{
 	"bridge/atomicfile":   {},
 	"bridge/audit":        {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/bench":        {"sandbox/wire"},
+	"bridge/bench/asking": {},
 	"bridge/builtin":      {"profiles/known"},
 	"bridge/canon":        {},
 	"bridge/catalog":      {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl", "profiles"},

@@ -28,6 +28,7 @@ var about = map[string]string{
 	"bridge/atomicfile":            "replaces a file in one step",
 	"bridge/audit":                 "reads the audit log for people: timelines, statistics, suggestions, exports",
 	"bridge/bench":                 "measures the bridge from outside, against direct calls",
+	"bridge/bench/asking":          "counts how often people are asked in ordinary work, and which harmful calls get through",
 	"bridge/builtin":               "the servers that need no process: `time` and `utils`",
 	"bridge/canon":                 "one frozen form of a call's arguments: canonical JSON, its digest, its display",
 	"bridge/catalog":               "knows the tools: names in scripts, declarations, search; an immutable snapshot",
