@@ -109,7 +109,7 @@ func TestDifferences(t *testing.T) {
 		"it says it destroys":        {[]knownview.Listed{query, read, {Name: "save", Input: save.Input, Destructive: &yes}, share}, false, "(destructiveHint): save; their risk stays high"},
 		"a name that is a message":   {[]knownview.Listed{query, read, save, share, {Name: "\x1b[31m" + strings.Repeat("x", 500)}}, false, `\u{1B}[31mxxx`},
 	} {
-		found := knownview.Findings(accepted, row.listed, row.part)
+		found := knownview.Findings("files", accepted, row.listed, row.part)
 		var texts []string
 		for _, f := range found {
 			if len(f.Text) > 400 || f.Do == "" {
@@ -148,7 +148,7 @@ func TestVerifiedServersDoNotDiffer(t *testing.T) {
 		for _, tool := range is.Tools {
 			listed = append(listed, knownview.Listed{Name: tool.Name, Input: tool.InputSchema, Destructive: tool.Annotations.DestructiveHint})
 		}
-		for _, f := range knownview.Findings(known.Recognition{Match: known.Match{Server: s, Verified: true}, Accepted: true}, listed, false) {
+		for _, f := range knownview.Findings("files", known.Recognition{Match: known.Match{Server: s, Verified: true}, Accepted: true}, listed, false) {
 			if !f.Notice {
 				t.Errorf("%s: %s", s.Name, f.Text)
 			}
@@ -172,15 +172,18 @@ func TestFindingsOfAcceptance(t *testing.T) {
 		do     string
 	}{
 		"accepted":          {known.Recognize("filesystem", started("")), false, "", ""},
-		"nobody said":       {known.Recognize("", started("@"+files.Verified)), true, "it is started like filesystem, which is known", `write "known": "filesystem@` + files.Verified + `"`},
-		"nobody pinned":     {known.Recognize("", started("")), true, "is not accepted", "start version " + files.Verified},
+		"nobody said":       {known.Recognize("", started("@"+files.Verified)), true, "it is started like filesystem, which is known", "servers accept files"},
+		"nobody pinned":     {known.Recognize("", started("")), true, "is not accepted", "servers accept files"},
+		"another is pinned": {known.Recognize("", started("@0.1.0")), true, "is not accepted", "start version " + files.Verified},
+		"as it was":         {known.Recognize("memory", started("@"+files.Verified)), false, "it is started like filesystem", "start it as it is known"},
+		"no longer so":      {known.Recognize("filesystem@0.1.0", started("@"+files.Verified)), false, "version 0.1.0 was accepted", `write "known": "filesystem@` + files.Verified},
 		"another version":   {known.Recognize("filesystem@0.1.0", started("")), false, "it is not accepted as filesystem@0.1.0", "start version " + files.Verified},
 		"another program":   {known.Recognize("filesystem", known.Started{Command: "mine"}), false, "it is not started in a way", "start it as it is known, or leave"},
 		"nearly the same":   {known.Recognize("", steered), true, "NODE_OPTIONS is not one that it is known with: its calls are guessed", ""},
 		"nothing to do":     {known.Recognize("", known.Started{Command: "mine"}), false, "", ""},
 		"without a program": {known.Recognition{}, false, "", ""},
 	} {
-		found := knownview.Findings(row.r, nil, false)
+		found := knownview.Findings("files", row.r, nil, false)
 		if row.text == "" {
 			if len(found) > 0 {
 				t.Errorf("%s: %+v", name, found)

@@ -51,22 +51,38 @@ func acceptable(r known.Recognition) string {
 // Accept returns the text of a server with what is known of it accepted. It is as it was
 // if that cannot be accepted.
 func Accept(text config.JSONC) (config.JSONC, error) {
-	r, args := recognize(text)
-	says := acceptable(r)
-	if says == "" {
-		return text, nil
+	next, _, err := acceptIn(text, "", text)
+	return next, err
+}
+
+// AcceptIn returns the text of a configuration with what is known of the server at a
+// JSON pointer accepted. Words say what is known; says is empty if that cannot be
+// accepted, and the text is as it was.
+func AcceptIn(text []byte, at string) (next []byte, words, says string, err error) {
+	server, err := config.Section(text, at)
+	if err != nil {
+		return nil, "", "", err
 	}
-	next := []byte(text)
+	words, _ = Known(server)
+	next, says, err = acceptIn(text, at, server)
+	return next, words, says, err
+}
+
+func acceptIn(text []byte, at string, server config.JSONC) (next []byte, says string, err error) {
+	r, args := recognize(server)
+	if says = acceptable(r); says == "" {
+		return text, "", nil
+	}
 	for i, arg := range pinned(r, args) {
 		if arg == args[i] {
 			continue
 		}
-		var err error
-		if next, err = config.Replace(next, "/args/"+strconv.Itoa(i), config.JSONC(flatJSON(arg))); err != nil {
-			return nil, err
+		if text, err = config.Replace(text, at+"/args/"+strconv.Itoa(i), config.JSONC(flatJSON(arg))); err != nil {
+			return nil, "", err
 		}
 	}
-	return config.Insert(next, "/known", says)
+	next, err = config.Insert(text, at+"/known", says)
+	return next, says, err
 }
 
 // recognize returns what is known of a server, and its arguments as they are written.
@@ -120,5 +136,5 @@ func Acceptable(all []*Server) (some []*Server, question string) {
 
 // AcceptQuestion asks whether the person accepts what is known of servers.
 func AcceptQuestion(names ...string) string {
-	return fmt.Sprintf("accept what the bridge knows of %s? Then what calls do decides about them, and the versions are pinned; codemode-bridge servers known NAME shows what is known.", strings.Join(names, ", "))
+	return fmt.Sprintf("accept what the bridge knows of %s? Their calls are then judged by what they do, and these versions are pinned (codemode-bridge servers known NAME shows what is known)", strings.Join(names, ", "))
 }

@@ -31,11 +31,17 @@ func addServerEdits(con *console, group *cobra.Command) {
 		Use: "disable name", Short: "Disable a server, keeping it in the configuration", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], true) },
 	}
-	for _, c := range []*cobra.Command{remove, enable, disable} {
+	accept := &cobra.Command{
+		Use: "accept name", Short: "Accept what the bridge knows of a server, and pin its version", Args: cli.ExactArgs(1),
+		Long: "Accepts what the bridge knows of a server of the configuration, as servers known shows it: \"known\" is written,\n" +
+			"and the version that was verified is pinned where none is. Its calls are then judged by what they do.",
+		RunE: func(_ *cobra.Command, args []string) error { return acceptServer(con, args[0]) },
+	}
+	for _, c := range []*cobra.Command{remove, enable, disable, accept} {
 		c.ValidArgsFunction = con.completeServers
 		con.JSONFlag(c)
 	}
-	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con), knownServersCommand(con))
+	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, accept, tryServersCommand(con), knownServersCommand(con))
 }
 
 // completeServers completes with the servers of the configuration.
@@ -111,6 +117,9 @@ func addServer(con *console, name string, text config.JSONC, replace bool, accep
 		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
 	words, says := setup.Known(text)
+	if !con.JSON {
+		con.Told("%s is %s", name, words)
+	}
 	if says != "" {
 		yes, err := accept.Settle(&con.Console, setup.AcceptQuestion(name), con.JSON)
 		if err == nil && yes {
@@ -133,9 +142,6 @@ func addServer(con *console, name string, text config.JSONC, replace bool, accep
 	})
 	if err != nil {
 		return err
-	}
-	if !con.JSON {
-		con.Told("%s is %s", name, words)
 	}
 	return sayServer(con, name, done)
 }

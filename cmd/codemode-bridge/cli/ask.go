@@ -67,7 +67,7 @@ func (a Acceptance) Settle(con *Console, question string, quiet bool) (bool, err
 		yes, err = con.Agree(question)
 	}
 	if err == nil && !yes && !con.JSON {
-		con.Told("what the bridge knows is not accepted, so these calls are guessed: --accept-known accepts it, and check says how to do so later")
+		con.Told("what the bridge knows is not accepted, so these calls are guessed: --accept-known accepts it, and later servers accept NAME")
 	}
 	return yes, err
 }
