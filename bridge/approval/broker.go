@@ -57,6 +57,7 @@ func (b *Broker) EndRun(run string) {
 		}
 	}
 	b.questions.forgetRun(run)
+	delete(b.questions.plans, run)
 }
 
 // EndSession forgets a session, its grants included. Its runs have ended.

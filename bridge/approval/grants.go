@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -101,6 +102,16 @@ func (s sessionGrants) use(ctx context.Context, r Request) (Verdict, bool, error
 		}
 	}
 	return Verdict{}, false, nil
+}
+
+// waives reports whether use would answer a request, without using the grant.
+func (s sessionGrants) waives(ctx context.Context, r Request) bool {
+	d := r.Decision
+	if !d.Remember || d.Manual || d.RequireReason || len(d.Quorums) > 0 {
+		return false
+	}
+	all, err := s.valid(ctx)
+	return err == nil && slices.ContainsFunc(all, func(g Grant) bool { return g.Bridge == s.o.Bridge && g.covers(r.Items[0].Key) })
 }
 
 // valid returns the grants that hold at this moment, the oldest first.
