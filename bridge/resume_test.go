@@ -71,7 +71,12 @@ func (f *fleet) isGone(name string) bool {
 
 // queued is a policy under which all calls of server a wait for an approver.
 func queued() profiles.Spec {
-	return asks(func(p *profiles.ProfileSpec) { queue := "queue"; p.ElicitationFallback = &queue })
+	return asks(func(p *profiles.ProfileSpec) {
+		queue := "queue"
+		p.ElicitationFallback = &queue
+		// A call that needs a reason makes a request of its own.
+		p.Rules = []profiles.RuleSpec{{Tools: []string{"a__*"}, When: &profiles.When{Expr: "has(args.n) && args.n == 4.0"}, RequireReason: new(true)}}
+	})
 }
 
 // open waits for so many open requests and returns them.
@@ -119,7 +124,7 @@ func (f *fleet) signed(t testing.TB, e approval.StoredRequest, v approval.Verdic
 	return v
 }
 
-var yes = approval.Verdict{Approve: true}
+var yes = approval.Verdict{Approve: true, Text: "it must be"}
 
 const pauses = `const a = await codemode.b__echo({n: 1, at: Date.now(), by: Math.random()});
 const all = await Promise.all([codemode.a__echo({n: 2}), codemode.b__echo({n: 3}), codemode.a__echo({n: 4})]);
