@@ -203,4 +203,7 @@ func (b *Broker) leave(w *waitingCall, why error) {
 	if q.waits--; q.waits == 0 && b.questions.open[q.request.ID] == q {
 		b.questions.end(q, unanswered(why))
 	}
+	if u := q.verdict.Use; u.Grant != "" { // it was answered in the same moment
+		b.questions.grants.release(u.Grant, 1)
+	}
 }

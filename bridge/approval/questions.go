@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -41,7 +42,7 @@ type questions struct {
 	o        *Options
 	store    Store
 	limiter  limiter
-	grants   sessionGrants
+	grants   grantBook
 	judging  judging
 	watchers watchers
 	plans    map[string]*plan // by run
@@ -59,7 +60,7 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 	news := make(chan struct{})
 	close(news) // nobody has looked yet
 	return questions{
-		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: sessionGrants{o}, judging: judging{o}, watchers: watchers{}, plans: map[string]*plan{},
+		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: grantBook{o, map[string]int{}, map[string]bool{}}, judging: judging{o}, watchers: watchers{}, plans: map[string]*plan{},
 		open: map[string]*openQuestion{}, synced: news, resumed: map[string]map[string]Verdict{}, reportLater: reportLater,
 	}
 }
@@ -287,8 +288,9 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	r := q.request
 	qs.limiter.settled(r, v)
 	qs.limiter.goesOn(r, v)
-	if v.Approve && (v.Scope == SessionScope || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
-		v.Scope = Once // a grant that cannot be stored does not hold: the next call asks again
+	wider := v.Approve && (v.Scope == SessionScope || v.Scope == RunScope)
+	if wider && qs.grants.add(r, v) != nil {
+		v.Scope, v.Count, wider = Once, 0, false // a grant that cannot be stored does not hold: the next call asks again
 	}
 	q.verdict = v
 	if p := qs.plans[r.Run]; p != nil && p.question == q && v.Approve {
@@ -303,7 +305,26 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 			qs.o.Logger.Error("dropping the edited arguments of a settled request", "request", r.ID, "err", err)
 		}
 	}
+	if wider {
+		qs.cover()
+	}
 	qs.admit()
+}
+
+// cover ends the open questions that a new grant answers.
+func (qs *questions) cover() {
+	for _, q := range slices.SortedFunc(maps.Values(qs.open), func(x, y *openQuestion) int { return x.request.Items[0].Call - y.request.Items[0].Call }) {
+		if qs.open[q.request.ID] != q || q.request.hasPlan() { // whose calls may not come
+			continue
+		}
+		v, ok, err := qs.grants.use(background(), q.request)
+		if err != nil || !ok {
+			continue
+		}
+		if qs.end(q, v); q.verdict.Use != v.Use { // somebody else answered first
+			qs.grants.release(v.Use.Grant, len(q.request.Items))
+		}
+	}
 }
 
 // end ends a question that can no longer be answered with v, or with a verdict

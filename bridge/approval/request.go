@@ -203,6 +203,9 @@ func (r Request) Digest() canon.Digest {
 	h := sha256.New()
 	for _, i := range r.Items {
 		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
+		if i.Cover.Offered() { // a wider yes is for what the person saw of it
+			fmt.Fprintf(h, "%q %t %q %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.Bound, i.Cover.Free)
+		}
 	}
 	return canon.Digest(h.Sum(nil))
 }

@@ -66,6 +66,7 @@ type Verdict struct {
 	Lent       map[string][]string `json:"lent,omitempty"`
 	Strong     bool                `json:"strong,omitempty"`
 	Credential Credential          `json:"credential,omitempty"`
+	Use        Use                 `json:"-"`                 // of the grant that answered
 	Channel    string              `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
 	Time       time.Time           `json:"time"`              // when it was given; once it counts, when it did
 }
@@ -95,7 +96,7 @@ const minReadTime = 2 * time.Second
 // it can settle r, or count as one of several approvals.
 func (v Verdict) Valid(r Request, at time.Time) error {
 	d := r.Decision
-	remembered := v.Scope == SessionScope || v.Scope == AnyArgs
+	remembered := v.Scope == SessionScope || v.Scope == RunScope
 	switch {
 	case !v.Approve && v.Reason == "":
 		return fmt.Errorf("a no needs a reason")
@@ -103,8 +104,12 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return nil
 	case v.Scope != "" && v.Scope != Once && !remembered:
 		return fmt.Errorf("there is no scope %q", v.Scope)
-	case remembered && !d.Remember:
-		return fmt.Errorf("a yes to this call counts only once")
+	case remembered && len(r.groups()) == 0:
+		return fmt.Errorf("a yes to this call counts only once%s", r.whyOnce())
+	case v.Scope == RunScope && (v.Count < len(r.Items) || v.Count > MaxCount):
+		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), MaxCount)
+	case v.Scope != RunScope && v.Count != 0:
+		return fmt.Errorf("only a yes for this run says for how many calls")
 	case remembered && (v.Rows != nil || v.Args != nil):
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":
