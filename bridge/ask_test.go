@@ -457,7 +457,7 @@ func TestPatienceGoesOnAfterTheFirstAnswer(t *testing.T) {
 	patience := profiles.Duration(200 * time.Millisecond)
 	spec.ClientPatience = &profiles.Patience{Default: &patience}
 	c := newBench(t, spec).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
-	out, _ := call(t, c, "eval", map[string]any{"code": "await codemode.a__echo({x: 1});\nawait codemode.a__echo({x: 2})"})
+	out, _ := call(t, c, "eval", map[string]any{"code": "await codemode.a__echo({x: 1});\nawait codemode.a__echo({x: Date.now()})"})
 	if !strings.Contains(out, `"paused"`) {
 		t.Errorf("got %s", out)
 	}
