@@ -39,6 +39,7 @@ func main() {
 	flag.StringVar(&o.dialogs, "dialogs", "", "a folder for the text of every question")
 	flag.StringVar(&o.only, "only", "", "only sessions whose names contain this")
 	flag.StringVar(&o.with, "with", "", "only these settings, separated by commas: supervised, init, fits (the template that fits) or a template")
+	flag.BoolVar(&o.twins, "twins", true, "play the twins too, which takes most of the time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -48,7 +49,10 @@ func main() {
 	}
 }
 
-type options struct{ bridge, before, sessions, lists, page, dialogs, only, with string }
+type options struct {
+	bridge, before, sessions, lists, page, dialogs, only, with string
+	twins                                                      bool
+}
 
 // run plays everything and writes the page.
 func run(ctx context.Context, o options) (err error) {
@@ -84,7 +88,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	err = h.playCells(ctx, cells, func(c *cell) plan {
 		counted := c.Setting.Baseline || c.Setting.Name == initName || c.Fits
-		return plan{narrow: counted, twins: counted, shapes: c.Session.Name == "coding" && counted}
+		return plan{narrow: counted, twins: counted && o.twins, shapes: c.Session.Name == "coding" && counted}
 	})
 	if err != nil {
 		return err
