@@ -129,8 +129,9 @@ func (l *limiter) overBudget(session string) bool {
 func (l *limiter) coolingDown(r Request) (Verdict, bool) {
 	denials := l.cooldowns[r.Run]
 	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
+	vain := func(path string) bool { return denials.tools[path] >= maxToolDenials }
 	switch {
-	case denials.tools[r.path()] >= maxToolDenials:
+	case slices.ContainsFunc(r.paths(), vain):
 		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", maxToolDenials)
 	case denials.inARow >= maxDenialsInARow:
 		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", maxDenialsInARow)
@@ -167,7 +168,9 @@ func (l *limiter) countDenial(r Request, v Verdict) {
 		if denials.tools == nil {
 			denials.tools = map[string]int{}
 		}
-		denials.tools[r.path()]++
+		for _, path := range r.paths() {
+			denials.tools[path]++
+		}
 	}
 	l.cooldowns[r.Run] = denials
 }

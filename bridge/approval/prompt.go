@@ -5,36 +5,33 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"codemode-bridge/bridge/canon"
 )
 
 // The space a prompt may take: terminal clients show it in a small window. It has
-// 20 rows of promptWidth, and at most 25 if there are several calls or many
-// warnings.
+// 12 rows of promptWidth, and at most 25 if there are several calls, many warnings
+// or demands on an answer.
 const (
-	promptRows     = 20
+	promptRows     = 12
 	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
 )
 
-// Prompt writes the description as a person reads it in a client's dialog. It
-// reads the same as plain text, as Markdown, and with its lines joined: clients
-// do all three. So it consists of whole sentences of ours, which no reader
-// changes, and of text that others wrote, above all the arguments, as JSON
-// strings in code spans. A line that begins with "•" has an argument or, of
-// several calls, one call; a line that begins with "!" is a warning; all other
-// lines are our sentences.
+// Prompt writes the description as a person reads it in a client's dialog: the
+// question first, then what is not in it. It reads the same as plain text, as
+// Markdown, and with its lines joined: clients do all three. So it consists of whole
+// sentences of ours, which no reader changes, and of text that others wrote, above
+// all the arguments, as JSON strings in code spans. A line that begins with "•" has
+// an argument or, of several calls, one call; a line that begins with "!" is a
+// warning; all other lines are our sentences.
 func (d Description) Prompt() string {
-	top := []string{
-		fmt.Sprintf("%s Tool %s of server %s.", d.Headline, theirs(d.Tool), theirs(d.Server)),
-		"Risk " + strings.ToUpper(d.Risk) + strings.TrimPrefix(d.RiskSays, strings.ToUpper(d.Risk[:1])+d.Risk[1:]),
-	}
+	var top []string
 	if d.DidNotCount != "" {
-		top = append([]string{"Your last answer did not count: " + d.DidNotCount + "."}, top...)
+		top = append(top, "Your last answer did not count: "+d.DidNotCount+".")
 	}
+	top = append(top, d.firstLine())
 	if d.Own {
 		top = append(top, "Summary: "+theirs(d.Summary)+".")
 	}
@@ -42,23 +39,18 @@ func (d Description) Prompt() string {
 	if len(d.Calls) > promptArgs {
 		long = promptWidth - 1
 	}
-	bottom := []string{listed("Why: ", dialogs(d.said.why), "; ", "reason", long) + ".", d.coversLine()}
-	if len(d.Checks) > 0 {
-		bottom = append(bottom, listed("Checked before sending: ", spansOf(d.Checks), ", ", "check", long)+".")
-	}
-	if len(d.Model.said) > 0 {
-		bottom = append(bottom, listed("Written by the model, unchecked: its script has ", dialogs(d.Model.said), ", ", "tool", long)+".")
+	var bottom []string
+	for _, line := range []string{d.reasonLine(), d.needsLine(), d.scriptLine(long)} {
+		if line != "" {
+			bottom = append(bottom, line)
+		}
 	}
 	if d.Model.Says != "" {
-		bottom = append(bottom, "A model's summary, unchecked: "+theirsWithin(d.Model.Says, long-len("A model's summary, unchecked: "))+".")
+		const lead = "A model's summary, unchecked: "
+		bottom = append(bottom, lead+theirsWithin(d.Model.Says, long-len(lead))+".")
 	}
-	number := 0
-	if len(d.Calls) > 0 {
-		number = d.Calls[0].Number
-	}
-	bottom = append(bottom, fmt.Sprintf("Call %d, %d made before. Unanswered at %s = not sent.", number, d.Done, d.Until))
 
-	taken := promptLong // by the line that says where to read the rest
+	taken := promptLong // by the last line
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
@@ -66,20 +58,50 @@ func (d Description) Prompt() string {
 	for _, line := range warnings {
 		taken += rows(line)
 	}
-	bottom = append(warnings, bottom...)
-	lines := append(append(top, d.argumentLines(max(promptArgs, promptRows-taken))...), bottom...)
-	text := strings.Join(lines, "\n")
+	lines := slices.Concat(top, d.argumentLines(max(promptArgs, promptRows-taken)), warnings, bottom)
+	return strings.Join(append(lines, d.lastLine(strings.Join(lines, "\n"))), "\n")
+}
+
+// firstLine asks, and says what is known of where the call leads and why its risk is
+// high.
+func (d Description) firstLine() string {
+	text := d.said.question.dialog
+	for _, f := range d.said.facts {
+		text += " " + capital(f.dialog)
+	}
+	if d.said.risk.dialog != "" {
+		text += " " + d.said.risk.dialog
+	}
+	return text
+}
+
+// reasonLine names the tool, if the question does not, and the rule that asked.
+func (d Description) reasonLine() string {
+	var parts []string
+	if !strings.HasPrefix(d.said.question.dialog, "Call ") {
+		parts = append(parts, "Tool "+theirs(d.Tool)+".")
+	}
+	if d.said.rule != "" {
+		parts = append(parts, d.said.rule)
+	}
+	return strings.Join(parts, " ")
+}
+
+// lastLine says what silence means, and where all of it can be read if that is on a
+// page or if some of it is not here.
+func (d Description) lastLine(text string) string {
+	last := "No answer by " + d.silence + " means no."
 	at := d.At
 	if at == "" && shortened.MatchString(text) {
 		at = d.Whole // an argument that contains these words costs a line too many
 	}
 	switch {
 	case at == "":
-		return text
+		return last
 	case d.cut():
-		return text + "\nAs much of it as is kept: " + canon.Span(at) + "."
+		return last + " As much of it as is kept: " + canon.Span(at) + "."
 	default:
-		return text + "\nAll of it: " + canon.Span(at) + "."
+		return last + " All of it: " + canon.Span(at) + "."
 	}
 }
 
@@ -96,13 +118,14 @@ func (d Description) cut() bool {
 	return false
 }
 
-func (d Description) coversLine() string {
-	text := d.Covers
+// needsLine says what else a yes takes; empty if it takes nothing.
+func (d Description) needsLine() string {
+	text := ""
 	if len(d.said.needs) > 0 {
-		text += " It needs " + strings.Join(dialogs(d.said.needs), ", and ") + "."
+		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", and ") + "."
 	}
 	if d.Missing != "" {
-		text += " So far: " + theirs(d.Missing) + "."
+		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
 	}
 	return text
 }
@@ -125,88 +148,63 @@ func (d Description) warningLines(room int) []string {
 // argumentLines returns the arguments in about room rows. If there are several
 // calls each has its own line: maxItems is as many as fit.
 func (d Description) argumentLines(room int) []string {
-	var lines []string
-	if len(d.Calls) != 1 {
-		for _, c := range d.Calls {
-			lines = append(lines, c.line(max(1, room/len(d.Calls))*promptWidth))
+	if len(d.said.rows) == 1 {
+		if len(d.Calls[0].Fields) == 0 {
+			return []string{"• No arguments."}
 		}
-		return lines
+		return fieldLines("• ", d.said.rows[0].fields, room)
 	}
-	fields := d.Calls[0].Fields
-	if len(fields) == 0 {
-		return []string{"• No arguments."}
+	var lines []string
+	for n, one := range d.said.rows {
+		lines = append(lines, one.line(d.Calls[n].Number, max(1, room/len(d.said.rows))*promptWidth))
 	}
+	return append(lines, fieldLines("• In each: ", d.said.same, max(1, min(2, room)))...)
+}
+
+// fieldLines writes arguments, a line each, in about room rows.
+func fieldLines(begin string, fields []Field, room int) (lines []string) {
 	for i, f := range fields {
 		left := len(fields) - i - 1
 		if room <= 1 && left > 0 {
-			return append(lines, fmt.Sprintf("• And %s.", canon.Counted(left+1, "more argument")))
+			return append(lines, fmt.Sprintf("%sand %s.", begin, canon.Counted(left+1, "more argument")))
 		}
-		line := f.within("• ", max(1, room-left)*promptWidth)
+		line := f.line(begin, max(1, room-left)*promptWidth)
 		lines, room = append(lines, line), room-rows(line)
 	}
 	return lines
 }
 
-// line writes one of several calls in width columns.
-func (c DescribedCall) line(width int) string {
-	line := fmt.Sprintf("• Call %d: ", c.Number)
-	if len(c.Fields) == 0 {
-		return line + "no arguments."
+// line writes one of several calls in about width columns. Each argument that differs
+// is named, as far as two rows allow.
+func (one row) line(number, width int) string {
+	line := fmt.Sprintf("• Call %d: ", number)
+	between := ""
+	if one.begin != "" {
+		line, between = line+one.begin, ", "
 	}
-	for i, f := range c.Fields {
-		left := len(c.Fields) - i - 1
-		more := "and " + canon.Counted(left+1, "more argument")
-		room := width - columns(line)
-		if left > 0 {
-			room -= len(", " + more)
-		}
-		next := f.within("", room)
-		if columns(next) > room {
-			return line + more
-		}
-		if line += next; left > 0 {
-			line += ", "
-		}
+	if len(one.fields) == 0 && one.begin == "" {
+		return line + "no arguments that differ." + one.said()
 	}
-	return line
+	for i, f := range one.fields {
+		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
+		rest := 0 // for those that follow
+		for _, next := range one.fields[i+1:] {
+			rest += columns(next.name()) + len(", : 1,000 characters: …")
+		}
+		room := width - columns(line+between)
+		next := f.line("", max(room-rest, min(room, 30)))
+		if columns(line+between+next) > max(width, 2*promptWidth)-len(more) && i > 0 {
+			return line + between + more + one.said()
+		}
+		line, between = line+between+next, ", "
+	}
+	return line + one.said()
 }
 
-// within writes the argument on one line of about width columns. If it is cut,
-// the line says how long the argument is.
-func (f Field) within(begin string, width int) string {
-	name := theirs(f.key)
-	if columns(name) > maxFieldName+len("``") {
-		name = clipped(f.key, maxFieldName+len("`` (10,000 characters left out) ``"))
+// said is what is known of where the values of the call lead.
+func (one row) said() string {
+	if len(one.facts) == 0 {
+		return ""
 	}
-	begin += name + ": "
-	if whole := begin + canon.Span(f.json()); columns(whole) <= width && !(f.Text && f.Cut) {
-		return whole
-	}
-	text, size := f.text, ""
-	switch {
-	case !f.Text:
-		text = f.json()
-		size = "JSON, " + canon.Counted(utf8.RuneCountInString(text), "character")
-		text = canon.Escape(text)
-	case f.Cut:
-		size = canon.Counted(f.Characters, "character")
-	default:
-		size = canon.Counted(len(units(text)), "character")
-		if len(f.Lines) > 1 {
-			size += ", " + canon.Counted(len(f.Lines), "line")
-		}
-	}
-	begin += size + ": "
-	if f.Text && f.Cut {
-		return begin + beginning(text, width-columns(begin))
-	}
-	return begin + ends(text, width-columns(begin), func(int) string { return cutMark }, cutMark)
-}
-
-// json returns the value as JSON on one line.
-func (f Field) json() string {
-	if f.Text {
-		return canon.Literal(f.text)
-	}
-	return canon.LiteralJSON([]byte(f.value))
+	return " (" + strings.Join(dialogs(one.facts), "; ") + ")"
 }

@@ -28,7 +28,8 @@ type Key struct {
 }
 
 // A Request is a question put to people, made only from frozen calls. It is
-// about one call, or about calls that one loop made together.
+// about one call, or about calls of one run that wait together, perhaps of several
+// tools.
 type Request struct {
 	ID  string `json:"id"`
 	Run string `json:"run"`
@@ -42,16 +43,17 @@ type Request struct {
 	// Requester is who makes the call, as far as the bridge knows: the name of
 	// the client's token, empty if it has none.
 	Requester string `json:"requester,omitempty"`
-	Server    string `json:"server"`
-	Tool      string `json:"tool"`   // the raw name
-	Script    string `json:"script"` // the tool's name in scripts
+	// Server, Tool and Script are those of the first item; see [Request.Calls].
+	Server string `json:"server"`
+	Tool   string `json:"tool"`   // the raw name
+	Script string `json:"script"` // the tool's name in scripts
 	// Summary is one line about it, if it is not ours: see [Options.Summarise].
 	Summary string `json:"summary,omitempty"`
 	// Says is the model summary of long arguments, once there is one: see
 	// [Broker.SetModelSummary]. An approval does not cover it.
 	Says string `json:"says,omitempty"`
-	// ToolSays is the tool's description as its server gave it at the time of the
-	// request, unchecked and cut if it is long. An approval does not cover it; it
+	// ToolSays is the first tool's description as its server gave it at the time of
+	// the request, unchecked and cut if it is long. An approval does not cover it; it
 	// covers the digest of the definition.
 	ToolSays string `json:"tool_says,omitempty"`
 	// Hides are the argument names that any rule for the run hides, each with what
@@ -61,7 +63,7 @@ type Request struct {
 	// Items are the calls, in the order they were made. There is at least one.
 	Items []Item `json:"items"`
 	// Decision says why people are asked, with the risk and the time they have to
-	// answer. It holds for every item.
+	// answer: of several decisions, the strictest of each part.
 	Decision profiles.Decision `json:"decision"`
 	// Checks are the safety checks that run after an approval.
 	Checks []string `json:"checks,omitempty"`
@@ -88,7 +90,13 @@ type Request struct {
 // An Item is one call of a Request.
 type Item struct {
 	Call int `json:"call"` // its number in its run
-	Key  Key `json:"key"`
+	// Server, Tool, Script and Decision are as in Request, for this call alone. They
+	// are empty in requests that older releases stored: see [Request.Calls].
+	Server   string            `json:"server,omitempty"`
+	Tool     string            `json:"tool,omitempty"`
+	Script   string            `json:"script,omitempty"`
+	Decision profiles.Decision `json:"decision,omitzero"`
+	Key      Key               `json:"key"`
 	// Shown are the arguments as a person may see them.
 	Shown canon.Shown `json:"shown"`
 	// Position is where in the script the call was made; calls of one loop
@@ -97,6 +105,65 @@ type Item struct {
 	// Sources say in words which bytes of the arguments the run has read before,
 	// and where.
 	Sources []string `json:"sources,omitempty"`
+	// Reads are such bytes where Sources does not have them; older releases stored
+	// them there.
+	Reads []Read `json:"reads,omitempty"`
+	// About is what is known of the call's meaning, and Order has the names of its
+	// arguments in the order of the tool's schema.
+	About About    `json:"about,omitzero"`
+	Order []string `json:"order,omitempty"`
+}
+
+// A Read says that bytes of an argument are in an answer that the run has read.
+type Read struct {
+	Param      string `json:"param"` // dotted path, in display form
+	Characters int    `json:"characters"`
+	Whole      bool   `json:"whole,omitempty"` // they are the whole argument
+	Call       int    `json:"call"`
+	From       string `json:"from"` // the tool and what it was asked for, in display form
+}
+
+// said is the read in words.
+func (r Read) said() phrase {
+	all := ours("")
+	if r.Whole {
+		all = "all "
+	}
+	return say("%s%s of %s were read in call %d from %s", all, ours(canon.Counted(r.Characters, "character")), argument(r.Param), r.Call, canon.Escape(r.From))
+}
+
+// Calls returns the items, each with its own tool and decision. A request that an
+// older release stored has these once, for all of its items.
+func (r Request) Calls() []Item {
+	all := slices.Clone(r.Items)
+	for i := range all {
+		if all[i].Tool == "" {
+			all[i].Server, all[i].Tool, all[i].Script = r.Server, r.Tool, r.Script
+		}
+		if all[i].Decision.Disposition == 0 {
+			all[i].Decision = r.Decision
+		}
+	}
+	return all
+}
+
+// Scripts returns the names in scripts of the request's tools, each once, in the
+// order of their first calls.
+func (r Request) Scripts() []string { return r.each(func(i Item) string { return i.Script }) }
+
+// Servers returns the servers of the request's tools, in the same way.
+func (r Request) Servers() []string { return r.each(func(i Item) string { return i.Server }) }
+
+// paths returns the tools as policy matches them, in the same way.
+func (r Request) paths() []string { return r.each(Item.path) }
+
+func (r Request) each(of func(Item) string) (all []string) {
+	for _, i := range r.Calls() {
+		if one := of(i); !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // NeedsApprover reports whether only somebody who proves who they are may
@@ -134,11 +201,11 @@ func (r Request) sameLoop(s Request) bool {
 }
 
 // path is the tool's name as policy matches it.
-func (r Request) path() string {
-	if r.Server == "" {
-		return r.Tool
+func (i Item) path() string {
+	if i.Server == "" {
+		return i.Tool
 	}
-	return r.Server + "__" + r.Tool
+	return i.Server + "__" + i.Tool
 }
 
 // Digest returns the digest of everything that an approval would cover. A
