@@ -31,14 +31,9 @@ type beginning struct {
 	Client    string          `json:"client"`
 	Principal string          `json:"principal"`
 	Fetched   bool            `json:"fetched,omitempty"`
-	// Configuration is the one that the run belongs to, and Servers say what its
-	// servers were.
+	// Configuration is the one that the run belongs to.
 	Configuration gate.Configuration `json:"configuration,omitzero"`
-	Servers       map[string]string  `json:"servers,omitempty"`
-	Trusted       map[string]bool    `json:"trusted,omitempty"`
-	// Folder is where its servers ran that have no folder of their own; empty if
-	// all have one.
-	Folder string `json:"folder,omitempty"`
+	gate.Surroundings
 	// Secret is the SHA-256 of what lets somebody without a principal go on with
 	// the run from another session.
 	Secret []byte `json:"secret,omitempty"`
@@ -132,7 +127,7 @@ func (rn *runner) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.outgrown = func() { r.update(lifecycle.Event{Kind: lifecycle.Outgrows}) }
 	r.journal.profiles = func() []string { return rn.roster.addedProfiles(r.session) }
 	r.journal.began = func() ledger.JournalEntry {
-		b.Servers, b.Trusted = r.gate.Servers, r.gate.Trusted
+		b.Surroundings = r.gate.Surroundings
 		body, err := json.Marshal(b)
 		if err != nil {
 			rn.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read

@@ -152,7 +152,7 @@ func (t wording) view() *gate.View {
 			}
 			catalogs[all] = catalog.Build(servers)
 		}
-		views[key] = &gate.View{Profiles: t.policy.set, Catalog: catalogs[all], Identities: maps.Clone(t.servers), Known: true}
+		views[key] = &gate.View{Profiles: t.policy.set, Catalog: catalogs[all], Identities: maps.Clone(t.servers), Complete: true}
 	}
 	return views[key]
 }

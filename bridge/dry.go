@@ -59,7 +59,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	r := s.runner.newRun(id, sess, p.Principal, p.Profile, true)
 	defer r.stop(nil)
 	defer close(r.done)
-	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile, Policy: p.policy, Servers: p.Servers}, p.Started)
+	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings}, p.Started)
 	r.replay = newReplay(r, p)
 	script := s.runner.script(r, evalArgs{Code: p.Code, Input: p.Input}, p.names)
 	script.Seed, script.Start = p.Seed, p.Start

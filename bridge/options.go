@@ -10,13 +10,26 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Upstreams is what the bridge may know of its upstream servers. It has no
 // way to call one.
 type Upstreams interface {
 	Status() []upstream.Status
+}
+
+// Where says where runs work.
+type Where struct {
+	// Folder is where the servers run that have no folder of their own; empty if
+	// all have one, as nil says. A run that began in one does not go on in another.
+	Folder func() string
+	// Workspace, if not nil, returns the folders that a new run works on, of a client
+	// at conn (nil: none); remote says that it may be on another machine.
+	Workspace func(ctx context.Context, conn *mcp.ServerSession, remote bool) workspace.Workspace
 }
 
 // Options are the parts of a bridge. Gate, Pool and Upstreams are required.
@@ -66,10 +79,7 @@ type Options struct {
 	JournalBytes int64
 	KeepJournals time.Duration
 	Gone         func(bridge string) bool
-	// Folder is where the servers run that have no folder of their own; empty if
-	// all have one. A run that began in one does not go on in another. Nil says
-	// that all have one.
-	Folder func() string
+	Where
 	// Seal, if not nil, is the key of the states that stateless clients carry,
 	// 32 bytes; nil makes one, which no other process has.
 	Seal []byte
@@ -92,6 +102,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Folder == nil {
 		o.Folder = func() string { return "" }
+	}
+	if o.Workspace == nil {
+		o.Workspace = func(context.Context, *mcp.ServerSession, bool) (none workspace.Workspace) { return none }
 	}
 	if o.ApproveAt == nil {
 		o.ApproveAt = func(string) string { return "" }

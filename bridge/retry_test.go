@@ -44,7 +44,7 @@ func (a *again) Record(_ context.Context, rec ledger.Record) error {
 
 // with lets the gate have another list of tools and servers.
 func (a *again) with(description, identity string) {
-	a.view = &gate.View{Profiles: a.set, Known: true, Identities: map[string]string{"fs": identity}, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
+	a.view = &gate.View{Profiles: a.set, Complete: true, Identities: map[string]string{"fs": identity}, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 		{Name: "write", Description: description, Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}}})}
 	if a.Gate != nil {
 		a.Replace(a.view)

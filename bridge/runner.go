@@ -39,6 +39,7 @@ func (rn *runner) start(sess *session, o gate.Origin, principal string, args eva
 	r := rn.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
 	r.unasked = unasked
 	o.Folder = rn.o.Folder()
+	o.Workspace = rn.o.Workspace(r.ctx, sess.conn, sess.remote || o.Reach == gate.ByApprovers)
 	r.identify(&o, args)
 	names := rn.shared.names(o.Profile)
 	script := rn.script(r, args, names)
@@ -47,7 +48,7 @@ func (rn *runner) start(sess *session, o gate.Origin, principal string, args eva
 	rn.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
 		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Fetched: r.fetched,
-		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.hash, Folder: o.Folder,
+		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.hash,
 	}, names)
 	var err error
 	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err != nil {

@@ -20,6 +20,7 @@ type session struct {
 	conn    *mcp.ServerSession // nil on the command line
 	owner   string             // the principal
 	started time.Time
+	remote  bool // its client is perhaps on another machine
 	brief   bool // ends with the request: nothing can be left for a later script
 	sandbox *sandbox.Session
 	handles *handles.Store
@@ -70,13 +71,14 @@ func (s *Server) newSession(req *mcp.CallToolRequest) *session {
 		started: s.o.Now(),
 		conn:    req.Session,
 		owner:   principal(req),
-		brief:   req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == "",
+		remote:  req.Extra != nil && req.Extra.Header != nil,
 		sandbox: s.o.Pool.Session(),
 		handles: handles.New(s.o.Now),
 		slots:   make(chan struct{}, maxRuns),
 		prompts: elicit.NewQueue(),
 		can:     elicit.AbilitiesOf(req),
 	}
+	sess.brief = sess.remote && req.Session.ID() == ""
 	sess.reflex = s.reflexOf(sess.brief, sess.owner)
 	if sess.stateless = req.ProtocolVersion() >= statelessProtocol; sess.stateless {
 		sess.logLevel = elicit.LevelOf(req)

@@ -49,7 +49,7 @@ type Event struct {
 
 func (s *Site) event(kind string, e approval.StoredRequest) Event {
 	now := s.o.Now()
-	out := Event{Type: kind, ID: e.ID, Tool: canon.Escape(e.Script), Server: canon.Escape(e.Server), Risk: e.Decision.Risk.String(), Run: e.Run,
+	out := Event{Type: kind, ID: e.ID, Tool: canon.Escape(strings.Join(e.Scripts(), ", ")), Server: canon.Escape(strings.Join(e.Servers(), ", ")), Risk: e.Decision.Risk.String(), Run: e.Run,
 		Until: e.Until, Missing: canon.Escape(e.Missing()), Status: status(e, now), Now: now}
 	if e.Verdict != nil {
 		out.By, out.At, out.Missing = canon.Escape(cmp.Or(e.Verdict.By, e.Verdict.Stopped)), e.Verdict.Time, ""

@@ -41,24 +41,46 @@ type Fact struct {
 // that have them stand before all others.
 var tellingRoles = []string{"recipient", "path", "host", "command", "amount", "place"}
 
+// guessedNames are names of arguments that usually have a role, the more telling
+// first.
+var guessedNames = map[string]string{
+	"recipient": "to recipient recipients cc bcc email address phone user assignee",
+	"path":      "path paths file files filename filepath source src destination dest target folder dir directory uri",
+	"host":      "url urls href host hostname domain endpoint server link",
+	"command":   "command cmd script code sql expression function args",
+	"amount":    "amount quantity count total price cents",
+	"place":     "owner repo repository project channel database db table bucket workspace branch id",
+}
+
+// A guess is the role of an argument by its name, and how telling the name is.
+type guess struct {
+	role string
+	at   int
+}
+
 // guessedRoles are the roles of arguments of which nothing is known but their names.
 // They only put arguments in order.
-var guessedRoles = func() map[string]string {
-	roles := map[string]string{}
-	for role, names := range map[string]string{
-		"recipient": "to cc bcc recipient recipients email address phone user assignee",
-		"path":      "path paths file files filename filepath source src destination dest target folder dir directory uri",
-		"host":      "url urls href host hostname domain endpoint server link",
-		"command":   "command cmd script code sql expression function args",
-		"amount":    "amount quantity count total price cents",
-		"place":     "owner repo repository project channel database db table bucket workspace branch id",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			roles[name] = role
+var guessedRoles = func() map[string]guess {
+	roles := map[string]guess{}
+	for role, names := range guessedNames {
+		for at, name := range strings.Fields(names) {
+			roles[name] = guess{role, at}
 		}
 	}
 	return roles
 }()
+
+// guessed returns what the name of an argument says of it.
+func guessed(key string) guess {
+	words := nameWords(key)
+	if len(words) == 0 {
+		return guess{}
+	}
+	if g, ok := guessedRoles[strings.ToLower(strings.Join(words, ""))]; ok {
+		return g
+	}
+	return guessedRoles[strings.ToLower(words[len(words)-1])]
+}
 
 // role returns the role of an argument; guessed from its name if nothing is known.
 func (a About) role(key string) string {
@@ -68,14 +90,7 @@ func (a About) role(key string) string {
 	if a.Accepted {
 		return ""
 	}
-	words := nameWords(key)
-	if len(words) == 0 {
-		return ""
-	}
-	if role, ok := guessedRoles[strings.ToLower(strings.Join(words, ""))]; ok {
-		return role
-	}
-	return guessedRoles[strings.ToLower(words[len(words)-1])]
+	return guessed(key).role
 }
 
 // rank orders arguments by what they say.
@@ -93,6 +108,9 @@ var toolVerbs = wordsOf(`add answer append apply archive assign cancel click clo
 	refund remove rename replace reply reset resize restart restore revert revoke run save scrape search select send set
 	share start stop submit subscribe switch sync tag take terminate transfer trigger type unlock update upload upsert
 	visit wait write`)
+
+// pays are the verbs whose object is an amount.
+var pays = wordsOf("pay refund transfer send")
 
 // programs are words with which some servers begin the names of all of their tools.
 var programs = wordsOf("browser git github gitlab slack notion api db sql redis google aws")
@@ -144,6 +162,9 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 		return all
 	}
 	paths := of("path")
+	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[i.doing()[0]] {
+		return []int{much[0], to[0]}, []string{"", "to "}
+	}
 	for _, one := range []struct{ role, word string }{{"command", ""}, {"recipient", "to "}, {"path", ""}, {"host", ""}, {"place", "in "}} {
 		found := of(one.role)
 		switch {
@@ -170,15 +191,16 @@ func (i Item) question(fields []Field, width int) (text phrase, told []int) {
 	words := i.doing()
 	if !i.About.Accepted || words == nil {
 		if i.Server == "" {
-			return say("Call %s", canon.Escape(i.Tool)), nil
+			return say("Call %s", named(canon.Escape(i.Tool))), nil
 		}
-		return say("Call tool %s of server %s", canon.Escape(i.Tool), canon.Escape(i.Server)), nil
+		return say("Call tool %s of server %s", named(canon.Escape(i.Tool)), named(canon.Escape(i.Server))), nil
 	}
 	objects, before := i.objects(fields)
 	if len(objects) == 0 {
-		return say("%s with %s", ours(capital(strings.Join(words, " "))), canon.Escape(i.Server)), nil
+		return say("%s with %s", ours(capital(strings.Join(words, " "))), named(canon.Escape(i.Server))), nil
 	}
-	if last := words[len(words)-1]; len(words) > 1 && implied[i.About.Roles[fields[objects[0]].key]][last] {
+	role := i.About.Roles[fields[objects[0]].key]
+	for len(words) > 1 && implied[role][words[len(words)-1]] {
 		words = words[:len(words)-1]
 	}
 	text = say("%s ", ours(capital(strings.Join(words, " "))))
@@ -186,14 +208,21 @@ func (i Item) question(fields []Field, width int) (text phrase, told []int) {
 		if n > 0 && before[n] != "/" {
 			text = say("%s ", text)
 		}
-		value, whole := fields[at].within(width / len(objects))
-		text = say("%s%s%s", text, ours(before[n]), phrase{fields[at].quoted(width / len(objects)), value})
+		f := fields[at]
+		value, whole := f.within(width / len(objects))
+		shown := phrase{f.quoted(width / len(objects)), value}
 		if whole {
 			told = append(told, at)
+		} else { // all that there is room for stands below
+			shown = say("this %s", ours(roleNouns[i.About.Roles[f.key]]))
 		}
+		text = say("%s%s%s", text, ours(before[n]), shown)
 	}
 	return text, told
 }
+
+// roleNouns name a value that is too long for a question.
+var roleNouns = map[string]string{"recipient": "recipient", "path": "path", "host": "address", "command": "command", "amount": "amount", "place": "place"}
 
 // A factSaid is a sentence about a fact, with what it is about: a risk for the same
 // reason is not said once more.
@@ -202,7 +231,8 @@ type factSaid struct {
 	text  phrase // without the capital and the full stop
 }
 
-// facts says what is known of where the values of a call lead.
+// facts says what is known of where the values of a call lead: of those that the
+// question is about as "it", and of others by their names.
 func (i Item) facts(fields []Field) []factSaid {
 	var all []factSaid
 	add := func(about string, p phrase) {
@@ -210,19 +240,32 @@ func (i Item) facts(fields []Field) []factSaid {
 			all = append(all, factSaid{about, p})
 		}
 	}
+	objects, _ := i.objects(fields)
 	var paths []Fact
 	for _, f := range i.About.Facts {
 		if told(fields, f) {
 			f.Leads = ""
 		}
+		outer, _, _ := strings.Cut(f.Param, ".")
+		it := say("it")
+		if !slices.ContainsFunc(objects, func(n int) bool { return fields[n].key == outer }) {
+			it = argument(f.Param)
+		}
 		if f.Doubt != "" {
-			add("doubt", say("programs could take it for another %s: %s", ours(f.Role), words(canon.Escape(f.Doubt))))
+			add("doubt", say("programs may take %s for another %s: %s", it, ours(roleNouns[f.Role]), words(canon.Escape(f.Doubt))))
 		}
 		switch f.Role {
 		case "path":
-			paths = append(paths, f)
+			switch {
+			case it.plain == "it":
+				paths = append(paths, f)
+			case !f.Inside && f.Leads != "":
+				add("outside", say("%s is %s, outside your workspace", it, canon.Escape(f.Leads)))
+			case !f.Inside:
+				add("outside", say("%s is outside your workspace", it))
+			}
 			if f.Secret != "" {
-				add("secret", say("it names %s", words(canon.Escape(f.Secret))))
+				add("secret", say("%s names %s", it, words(canon.Escape(f.Secret))))
 			}
 			if f.RunsLater != "" {
 				add("later", say("%s", words(canon.Escape(f.RunsLater))))
@@ -242,31 +285,27 @@ func (i Item) facts(fields []Field) []factSaid {
 	return append(wherePaths(paths), all...)
 }
 
-// wherePaths says where the paths of a call lead.
+// wherePaths says where the paths that a question is about lead.
 func wherePaths(paths []Fact) []factSaid {
-	inside := func(f Fact) bool { return f.Inside }
-	within, about := "in your workspace", "inside"
+	outside := slices.DeleteFunc(slices.Clone(paths), func(f Fact) bool { return f.Inside })
+	within, about := ours("in your workspace"), "inside"
 	switch {
 	case len(paths) == 0:
 		return nil
-	case !slices.ContainsFunc(paths, inside):
+	case len(outside) == len(paths):
 		within, about = "outside your workspace", "outside"
-	case slices.ContainsFunc(paths, func(f Fact) bool { return !f.Inside }):
-		return []factSaid{{"outside", say("one of them is outside your workspace")}}
+	case len(outside) > 0:
+		return []factSaid{{"outside", say("%s is outside your workspace", argument(outside[0].Param))}}
 	}
 	switch {
 	case len(paths) == 1 && paths[0].Leads != "":
-		return []factSaid{{about, say("it is %s, %s", canon.Escape(paths[0].Leads), ours(within))}}
+		return []factSaid{{about, say("it is %s, %s", canon.Escape(paths[0].Leads), within)}}
 	case len(paths) == 1:
-		return []factSaid{{about, say("it is %s", ours(within))}}
+		return []factSaid{{about, say("it is %s", within)}}
+	case len(paths) == 2:
+		return []factSaid{{about, say("both are %s", within)}}
 	default:
-		all := []factSaid{{about, say("all of it is %s", ours(within))}}
-		for _, f := range paths {
-			if f.Leads != "" {
-				all = append(all, factSaid{about, say("%s is %s", canon.Escape(f.Param), canon.Escape(f.Leads))})
-			}
-		}
-		return all
+		return []factSaid{{about, say("all of it is %s", within)}}
 	}
 }
 

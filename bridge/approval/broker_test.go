@@ -675,9 +675,9 @@ func TestWhatAVerdictMayBe(t *testing.T) {
 		{"yes", plain, Verdict{Approve: true}, true},
 		{"yes, once", plain, yes, true},
 		{"yes, for a scope that there is not", plain, Verdict{Approve: true, Scope: "forever"}, false},
-		{"yes, for the session, where it may not be remembered", plain, Verdict{Approve: true, Scope: Same}, false},
+		{"yes, for the session, where it may not be remembered", plain, Verdict{Approve: true, Scope: SessionScope}, false},
 		{"yes, for any arguments, where it may not be remembered", plain, Verdict{Approve: true, Scope: AnyArgs}, false},
-		{"yes, for the session", question(1, remembered), Verdict{Approve: true, Scope: Same}, true},
+		{"yes, for the session", question(1, remembered), Verdict{Approve: true, Scope: SessionScope}, true},
 		{"yes, for any arguments", question(1, remembered), Verdict{Approve: true, Scope: AnyArgs}, true},
 		{"yes, without the reason it needs", critical, yes, false},
 		{"yes, with blanks for a reason", critical, Verdict{Approve: true, Text: " \n\t"}, false},
@@ -903,10 +903,10 @@ func TestGrant(t *testing.T) {
 		change  func(*Request)
 		covered bool
 	}{
-		"the same call":                    {Same, func(*Request) {}, true},
-		"in another run":                   {Same, inRun("r2"), true},
-		"in another session":               {Same, inSession("s2"), false},
-		"with other arguments":             {Same, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, false},
+		"the same call":                    {SessionScope, func(*Request) {}, true},
+		"in another run":                   {SessionScope, inRun("r2"), true},
+		"in another session":               {SessionScope, inSession("s2"), false},
+		"with other arguments":             {SessionScope, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, false},
 		"any arguments":                    {AnyArgs, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, true},
 		"any arguments, another session":   {AnyArgs, inSession("s2"), false},
 		"any arguments, another profile":   {AnyArgs, func(r *Request) { r.Items[0].Key.Profile = "other" }, false},
@@ -935,7 +935,7 @@ func TestGrant(t *testing.T) {
 }
 
 func TestGrantOfAFold(t *testing.T) {
-	for scope, want := range map[Scope]int{Same: 3, AnyArgs: 1, Once: 0} {
+	for scope, want := range map[Scope]int{SessionScope: 3, AnyArgs: 1, Once: 0} {
 		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 			for call := range 3 {
 				asks(t.Context(), b, question(call, remembered, onLine(1)))
@@ -951,7 +951,7 @@ func TestGrantOfAFold(t *testing.T) {
 func TestGrantEnds(t *testing.T) {
 	r := question(1, remembered)
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-		grant(t, b, r, Same)
+		grant(t, b, r, SessionScope)
 		g := grants(t, b)[0]
 		if g.Until.Sub(g.Made) != time.Hour || g.Left != 100 || g.Key != r.Items[0].Key {
 			t.Errorf("granted %+v", g)
@@ -965,14 +965,14 @@ func TestGrantEnds(t *testing.T) {
 		}
 	})
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-		grant(t, b, r, Same)
+		grant(t, b, r, SessionScope)
 		for range 100 {
 			wantAnswer(t, asks(t.Context(), b, r), "yes")
 		}
 		stillAsks(t, asks(t.Context(), b, r))
 	})
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-		grant(t, b, r, Same)
+		grant(t, b, r, SessionScope)
 		b.EndRun("r1")
 		b.EndSession("s2")
 		wantAnswer(t, asks(t.Context(), b, r), "yes")

@@ -413,7 +413,7 @@ func previewOf(r Request) ScriptPreview {
 			text = say("%s in a loop", text)
 		}
 		c.Calls = append(c.Calls, text.plain)
-		if counts[name] > 1 || loops[name] || !slices.ContainsFunc(r.Calls(), func(i Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.path()) }) {
+		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.path()) }) {
 			c.said = append(c.said, text)
 		}
 	}

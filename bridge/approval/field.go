@@ -116,6 +116,8 @@ func (i Item) sort(fields []Field) {
 			return -1
 		case known != too:
 			return 1
+		case i.About.rank(a.key) < len(tellingRoles):
+			return cmp.Or(cmp.Compare(guessed(a.key).at, guessed(b.key).at), natural(a.key, b.key))
 		case a.long() != b.long() && b.long():
 			return -1
 		case a.long() != b.long():

@@ -52,12 +52,17 @@ type sessionGrants struct{ o *Options }
 // add remembers an approval: for each call with its exact arguments, or once for
 // the tool with any arguments.
 func (s sessionGrants) add(r Request, v Verdict) error {
-	for _, i := range r.Items {
-		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+	made := map[Key]bool{}
+	for _, i := range r.Calls() {
+		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: i.Script, Profile: i.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
 		}
-		if err := s.o.Store.AddGrant(background(), g); err != nil || g.AnyArgs {
+		if made[g.Key] {
+			continue
+		}
+		made[g.Key] = true
+		if err := s.o.Store.AddGrant(background(), g); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func TestGrantEndsWithItsBridge(t *testing.T) {
 		r := question(1, remembered)
 		r.Client = "Claude Code"
 		first, next, command := of("b1"), of("b2"), of("")
-		grant(t, first, r, Same)
+		grant(t, first, r, SessionScope)
 		all := grants(t, command)
 		if len(all) != 1 {
 			t.Fatalf("the grants are %+v", all)

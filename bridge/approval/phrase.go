@@ -102,6 +102,10 @@ func called(shown string) ours {
 // argument makes the name of an argument, in display form, an argument of say.
 func argument(shown string) phrase { return phrase{canon.Escape(shown), string(called(shown))} }
 
+// named makes the name of a tool or server, in display form, an argument of say that
+// stands in quotes everywhere.
+func named(shown string) phrase { return phrase{canon.Literal(shown), theirs(shown)} }
+
 // plainName matches names that mean nothing in Markdown: no underscore in them begins
 // or ends a word.
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$`)

@@ -17,6 +17,7 @@ const (
 	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
+	sameRows       = 2 // rows of what several calls have in common
 )
 
 // Prompt writes the description as a person reads it in a client's dialog: the
@@ -50,15 +51,23 @@ func (d Description) Prompt() string {
 		bottom = append(bottom, lead+theirsWithin(d.Model.Says, long-len(lead))+".")
 	}
 
-	taken := promptLong // by the last line
+	taken := rows(d.lastLine("…, "))
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
-	warnings := d.warningLines(min(promptWarnings, promptMost-taken-max(promptArgs, len(d.Calls))))
+	needed := len(d.Calls)
+	if len(d.said.same) > 0 {
+		needed += sameRows
+	}
+	warnings := d.warningLines(min(promptWarnings, promptMost-taken-max(promptArgs, needed)))
 	for _, line := range warnings {
 		taken += rows(line)
 	}
-	lines := slices.Concat(top, d.argumentLines(max(promptArgs, promptRows-taken)), warnings, bottom)
+	room := max(promptArgs, promptRows-taken)
+	if len(d.Calls) > 1 {
+		room = promptMost - taken
+	}
+	lines := slices.Concat(top, d.argumentLines(room), warnings, bottom)
 	return strings.Join(append(lines, d.lastLine(strings.Join(lines, "\n"))), "\n")
 }
 
@@ -78,7 +87,7 @@ func (d Description) firstLine() string {
 // reasonLine names the tool, if the question does not, and the rule that asked.
 func (d Description) reasonLine() string {
 	var parts []string
-	if !strings.HasPrefix(d.said.question.dialog, "Call ") {
+	if len(d.Calls) > 0 && d.Calls[0].Tool == "" && !strings.HasPrefix(d.said.question.dialog, "Call ") {
 		parts = append(parts, "Tool "+theirs(d.Tool)+".")
 	}
 	if d.said.rule != "" {
@@ -122,7 +131,7 @@ func (d Description) cut() bool {
 func (d Description) needsLine() string {
 	text := ""
 	if len(d.said.needs) > 0 {
-		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", and ") + "."
+		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
 	}
 	if d.Missing != "" {
 		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
@@ -155,10 +164,14 @@ func (d Description) argumentLines(room int) []string {
 		return fieldLines("• ", d.said.rows[0].fields, room)
 	}
 	var lines []string
-	for n, one := range d.said.rows {
-		lines = append(lines, one.line(d.Calls[n].Number, max(1, room/len(d.said.rows))*promptWidth))
+	if len(d.said.same) > 0 {
+		room -= sameRows
 	}
-	return append(lines, fieldLines("• In each: ", d.said.same, max(1, min(2, room)))...)
+	width := min(2, max(1, room/len(d.said.rows))) * promptWidth
+	for n, one := range d.said.rows {
+		lines = append(lines, one.line(d.Calls[n].Number, width))
+	}
+	return append(lines, fieldLines("• In each: ", d.said.same, sameRows)...)
 }
 
 // fieldLines writes arguments, a line each, in about room rows.
@@ -174,29 +187,35 @@ func fieldLines(begin string, fields []Field, room int) (lines []string) {
 	return lines
 }
 
-// line writes one of several calls in about width columns. Each argument that differs
-// is named, as far as two rows allow.
+// line writes one of several calls in width columns: each argument that differs is
+// named, as far as there is room, and after it as much of its value.
 func (one row) line(number, width int) string {
-	line := fmt.Sprintf("• Call %d: ", number)
-	between := ""
+	line, between := fmt.Sprintf("• Call %d: ", number), ""
 	if one.begin != "" {
 		line, between = line+one.begin, ", "
 	}
-	if len(one.fields) == 0 && one.begin == "" {
-		return line + "no arguments that differ." + one.said()
-	}
+	width -= columns(one.said())
 	for i, f := range one.fields {
 		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
-		rest := 0 // for those that follow
+		room, rest := width-columns(line+between), 0
 		for _, next := range one.fields[i+1:] {
 			rest += columns(next.name()) + len(", : 1,000 characters: …")
 		}
-		room := width - columns(line+between)
 		next := f.line("", max(room-rest, min(room, 30)))
-		if columns(line+between+next) > max(width, 2*promptWidth)-len(more) && i > 0 {
-			return line + between + more + one.said()
+		if columns(next) > room-min(rest, len(", "+more)) {
+			if i > 0 || one.begin != "" {
+				return line + between + more + one.said()
+			}
+			next = theirsWithin(f.key, 40) + ": …"
 		}
 		line, between = line+between+next, ", "
+	}
+	switch {
+	case between != "":
+	case one.none:
+		line += "no arguments."
+	default:
+		line += "nothing else."
 	}
 	return line + one.said()
 }

@@ -13,6 +13,7 @@ import (
 // A row is a call of a request in a dialog.
 type row struct {
 	begin  string  // what it does, where the calls are of several tools
+	none   bool    // it has no arguments at all
 	fields []Field // that are not told elsewhere
 	facts  []phrase
 }
@@ -33,7 +34,11 @@ func (d *Description) ask(r Request) {
 	default:
 		d.askSeveral(r, calls)
 	}
-	d.said.risk = d.risk(r, &said)
+	if len(r.paths()) == 1 {
+		if risk := riskOf(r.Decision, &said); risk.plain != "" {
+			d.said.risk = say("%s.", risk)
+		}
+	}
 	for _, f := range said {
 		d.said.facts = append(d.said.facts, say("%s.", f.text))
 	}
@@ -59,17 +64,20 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 	equal := d.equal()
 	first := calls[0]
 	alike, told := first.question(equal, questionWidth)
-	if len(told) == 0 {
-		alike = first.whatever(calls)
+	d.said.question = say("%s %d times?", alike, len(calls))
+	if words := first.doing(); len(told) == 0 && first.About.Accepted && words != nil {
+		d.said.question = say("%s %d times?", ours(capital(strings.Join(words, " "))), len(calls))
+		if last := len(words) - 1; last > 0 && words[last] == "file" {
+			d.said.question = say("%s %d files?", ours(capital(strings.Join(words[:last], " "))), len(calls))
+		}
 	}
-	d.said.question = say("%s, %d calls?", alike, len(calls))
 	same := func(f Field) bool {
 		return slices.ContainsFunc(equal, func(e Field) bool { return e.key == f.key })
 	}
 	facts := first.facts(d.Calls[0].Fields)
 	common := !slices.ContainsFunc(calls, func(i Item) bool { return !sameFacts(i, first) })
 	for n, i := range calls {
-		one := row{fields: slices.DeleteFunc(slices.Clone(d.Calls[n].Fields), same)}
+		one := row{none: len(d.Calls[n].Fields) == 0, fields: slices.DeleteFunc(slices.Clone(d.Calls[n].Fields), same)}
 		if !common {
 			for _, f := range i.facts(d.Calls[n].Fields) {
 				one.facts = append(one.facts, f.text)
@@ -91,17 +99,6 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 	return facts
 }
 
-// whatever asks about calls of one tool that have nothing in common which a question
-// could name.
-func (i Item) whatever(calls []Item) phrase {
-	words := i.doing()
-	if !i.About.Accepted || words == nil {
-		p, _ := i.question(nil, questionWidth)
-		return p
-	}
-	return say("%s with %s", ours(capital(strings.Join(words, " "))), canon.Escape(i.Server))
-}
-
 // sameFacts reports whether the facts of two calls say the same.
 func sameFacts(a, b Item) bool {
 	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y Fact) bool {
@@ -113,17 +110,33 @@ func sameFacts(a, b Item) bool {
 // askSeveral asks about calls of several tools, each with its own row.
 func (d *Description) askSeveral(r Request, calls []Item) {
 	d.said.question = say("Make these %d calls, of %d tools?", len(calls), len(r.paths()))
+	var high []phrase
 	for n, i := range calls {
 		fields := d.Calls[n].Fields
-		question, told := i.question(fields, promptWidth-20)
-		one := row{begin: question.dialog, fields: without(fields, told)}
-		if i.Decision.Risk >= profiles.High && !d.hinted(i.Decision) {
-			one.begin = strings.ToUpper(i.Decision.Risk.String()) + ": " + one.begin
+		width := promptWidth - 20
+		if len(calls) > promptArgs {
+			width -= 12
 		}
-		for _, f := range i.facts(fields) {
+		question, told := i.question(fields, width)
+		if !i.About.Accepted || i.doing() == nil {
+			question.dialog = theirsWithin(canon.Escape(i.path()), width)
+		}
+		one := row{begin: question.dialog, fields: without(fields, told)}
+		said := i.facts(fields)
+		risk := riskOf(i.Decision, &said)
+		for _, f := range said {
 			one.facts = append(one.facts, f.text)
 		}
+		if risk.plain != "" {
+			one.facts, high = append(one.facts, risk), append(high, risk)
+		}
 		d.said.rows = append(d.said.rows, one)
+	}
+	switch {
+	case len(high) == 1:
+		d.said.risk = say("1 of them is %s.", ours(strings.ToUpper(d.Risk)))
+	case len(high) > 1:
+		d.said.risk = say("%d of them are HIGH.", len(high))
 	}
 }
 
@@ -149,43 +162,47 @@ func without(fields []Field, told []int) []Field {
 	return rest
 }
 
-// risk names a risk from high on, with its reason. A fact that is the reason is said
-// here and not once more.
-func (d *Description) risk(r Request, said *[]factSaid) phrase {
-	if r.Decision.Risk < profiles.High || d.hinted(r.Decision) {
+// riskOf names a risk from high on, with its reason; nothing of a lower one. A fact
+// that is the reason is said here and not once more.
+func riskOf(d profiles.Decision, said *[]factSaid) phrase {
+	if d.Risk < profiles.High || hinted(d) {
 		return phrase{}
 	}
-	name := ours(strings.ToUpper(d.Risk))
+	name := ours(strings.ToUpper(d.Risk.String()))
 	var reasons []phrase
-	for _, reason := range r.Decision.Reasons {
-		if reason.Risk != r.Decision.Risk || strings.HasPrefix(reason.Detail, "passes on ") { // a warning says that
+	byRule := false
+	for _, reason := range d.Reasons {
+		switch {
+		case reason.Risk != d.Risk, strings.HasPrefix(reason.Detail, "passes on "): // a warning says that
+			continue
+		case reason.Kind == profiles.KindRule && reason.Disposition == profiles.Ask: // who asks is said, too
+			byRule = true
 			continue
 		}
 		about, text := riskWords(reason)
-		if text.plain == "" {
-			continue
-		}
 		if at := slices.IndexFunc(*said, func(f factSaid) bool { return f.about == about }); at >= 0 {
 			text = (*said)[at].text
-			*said = slices.Delete(*said, at, at+1)
+			*said = slices.Delete(slices.Clone(*said), at, at+1)
 		}
 		if !slices.Contains(reasons, text) {
 			reasons = append(reasons, text)
 		}
 	}
 	switch {
-	case len(reasons) == 0:
-		return say("%s.", name)
+	case len(reasons) > 1:
+		return say("%s: %s; %s", name, reasons[0], reasons[1])
 	case len(reasons) == 1:
-		return say("%s: %s.", name, reasons[0])
+		return say("%s: %s", name, reasons[0])
+	case byRule:
+		return say("%s by your rule", name)
 	default:
-		return say("%s: %s; %s.", name, reasons[0], reasons[1])
+		return say("%s", name)
 	}
 }
 
 // hinted reports whether nothing but the server's own hint makes the risk high: a
 // question does not name that.
-func (d *Description) hinted(profiles.Decision) bool { return false }
+func hinted(profiles.Decision) bool { return false }
 
 // guessedFrom matches the word that makes a tool dangerous.
 var guessedFrom = regexp.MustCompile(`^"([a-z]+)" in the (name|title|description)$`)
@@ -294,7 +311,7 @@ func askedBy(r Request, reason profiles.Reason) string {
 		}
 		return who + " asks before calls that may do harm"
 	default:
-		return capital(say("%s", words(canon.Escape(reason.Detail))).dialog)
+		return who + " asks: " + say("%s", words(canon.Escape(reason.Detail))).dialog
 	}
 }
 

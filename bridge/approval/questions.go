@@ -194,7 +194,7 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	}
 	r := q.request
 	qs.limiter.settled(r, v)
-	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
+	if v.Approve && (v.Scope == SessionScope || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
 		v.Scope = Once // a grant that cannot be stored does not hold: the next call asks again
 	}
 	q.verdict = v

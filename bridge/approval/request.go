@@ -112,6 +112,8 @@ type Item struct {
 	// arguments in the order of the tool's schema.
 	About About    `json:"about,omitzero"`
 	Order []string `json:"order,omitempty"`
+	// Cover says what a wider approval would cover.
+	Cover Cover `json:"cover,omitzero"`
 }
 
 // A Read says that bytes of an argument are in an answer that the run has read.

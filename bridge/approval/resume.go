@@ -167,12 +167,12 @@ func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 // sameQuestion reports whether the stored request asks the same as r, which has
 // one item: about the same call of the same tool, for the same reasons.
 func (e StoredRequest) sameQuestion(r Request) bool {
-	item := r.Items[0]
-	for _, i := range e.Items {
+	item := r.Calls()[0]
+	for _, i := range e.Calls() {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.Call == item.Call && had == has {
-			return sameDecision(e.Decision, r.Decision)
+			return sameDecision(i.Decision, item.Decision)
 		}
 	}
 	return false

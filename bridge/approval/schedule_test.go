@@ -173,7 +173,7 @@ func (s *schedule) settle() {
 	}
 	q := s.seen[s.rand.Intn(len(s.seen))]
 	for range 1 + s.rand.Intn(3) {
-		v := Verdict{Approve: true, Scope: []Scope{Once, Same, AnyArgs}[s.rand.Intn(3)], By: fmt.Sprint(s.rand.Intn(3))}
+		v := Verdict{Approve: true, Scope: []Scope{Once, SessionScope, AnyArgs}[s.rand.Intn(3)], By: fmt.Sprint(s.rand.Intn(3))}
 		if s.rand.Intn(2) == 0 {
 			v = Verdict{Reason: []Reason{ElicitationDeclined, NoApprover}[s.rand.Intn(2)]}
 		}

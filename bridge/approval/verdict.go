@@ -16,9 +16,13 @@ import (
 type Scope string
 
 const (
-	Once    Scope = "once"        // this call
-	Same    Scope = "session"     // this call again, in this session
-	AnyArgs Scope = "session_any" // this tool with any arguments, in this session
+	Once         Scope = "once"    // this call
+	RunScope     Scope = "run"     // calls like it in this run, as many as Verdict.Count says
+	SessionScope Scope = "session" // calls like it in this session
+
+	// AnyArgs is what earlier releases also wrote. It is never offered, and covers
+	// nothing.
+	AnyArgs Scope = "session_any"
 )
 
 // A Verdict is the person's answer, or what stands in for one.
@@ -26,6 +30,7 @@ type Verdict struct {
 	Request string `json:"request,omitempty"` // the id of what it settled
 	Approve bool   `json:"approve"`
 	Scope   Scope  `json:"scope,omitempty"`  // of an approval; empty means Once
+	Count   int    `json:"count,omitempty"`  // of RunScope: how many calls, with those that it was asked about
 	Reason  Reason `json:"reason,omitempty"` // of a denial
 	Stop    bool   `json:"stop,omitempty"`   // of a denial: the run is to end
 	// Final says of a denial that no person gave that its reason holds for the
@@ -84,7 +89,7 @@ const minReadTime = 2 * time.Second
 // it can settle r, or count as one of several approvals.
 func (v Verdict) Valid(r Request, at time.Time) error {
 	d := r.Decision
-	remembered := v.Scope == Same || v.Scope == AnyArgs
+	remembered := v.Scope == SessionScope || v.Scope == AnyArgs
 	switch {
 	case !v.Approve && v.Reason == "":
 		return fmt.Errorf("a no needs a reason")

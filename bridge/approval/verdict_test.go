@@ -78,8 +78,8 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 		"a row that is not there":                 {fold, with(rows, func(v *Verdict) { v.Rows = []int{3} }), "call 3"},
 		"no rows":                                 {fold, with(rows, func(v *Verdict) { v.Rows = []int{} }), "at least one"},
 		"edited, of several calls":                {fold, edited, "one call"},
-		"edited, for the session":                 {question(1, remembered), with(edited, func(v *Verdict) { v.Scope = Same }), "remembered"},
-		"some rows, for the session":              {question(1, remembered), with(rows, func(v *Verdict) { v.Scope, v.Rows = Same, []int{1} }), "remembered"},
+		"edited, for the session":                 {question(1, remembered), with(edited, func(v *Verdict) { v.Scope = SessionScope }), "remembered"},
+		"some rows, for the session":              {question(1, remembered), with(rows, func(v *Verdict) { v.Scope, v.Rows = SessionScope, []int{1} }), "remembered"},
 		"edited, where several must agree":        {question(1, quorum(2, false)), edited, "one person"},
 		"edited, with a mark of what was hidden":  {hiding, with(edited, func(v *Verdict) { v.Args = json.RawMessage(`{"to":["[hidden: looks like a token]"]}`) }), "mark"},
 		"edited, with a mark of what was cut":     {hiding, with(edited, func(v *Verdict) { v.Args = json.RawMessage(`{"a…":1}`) }), "mark"},
@@ -479,4 +479,32 @@ func TestEditedArgumentsThatStayAreLogged(t *testing.T) {
 		}
 		b.EndRun("r1")
 	})
+}
+
+// A request that an older release stored says once what its calls are about.
+func TestCallsOfOlderRequests(t *testing.T) {
+	old := question(1)
+	old.Items = append(old.Items, question(2).Items...)
+	mixed := question(1)
+	mixed.Items[0].Server, mixed.Items[0].Tool, mixed.Items[0].Script, mixed.Items[0].Decision = "mail", "send", "mail__send", profiles.Decision{Disposition: profiles.Ask, Risk: profiles.Medium}
+	mixed.Items = append(mixed.Items, question(2).Items...)
+	for name, row := range map[string]struct {
+		of      Request
+		scripts []string
+		risks   []profiles.Risk
+	}{
+		"older": {old, []string{"fs__delete"}, []profiles.Risk{profiles.High, profiles.High}},
+		"mixed": {mixed, []string{"mail__send", "fs__delete"}, []profiles.Risk{profiles.Medium, profiles.High}},
+	} {
+		var risks []profiles.Risk
+		for _, i := range row.of.Calls() {
+			risks = append(risks, i.Decision.Risk)
+		}
+		if diff := cmp.Diff(row.scripts, row.of.Scripts()); diff != "" {
+			t.Errorf("%s: tools (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(row.risks, risks); diff != "" {
+			t.Errorf("%s: risks (-want +got):\n%s", name, diff)
+		}
+	}
 }

@@ -286,7 +286,7 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 			w.say(e.ID, "a yes to this call counts only once")
 			return nil
 		}
-		w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})
+		w.begin(e, approval.Verdict{Approve: true, Scope: approval.SessionScope})
 	default:
 		w.begin(e, approval.Verdict{Approve: true})
 	}

@@ -103,7 +103,7 @@ func TestKeysAnswer(t *testing.T) {
 		{name: "no", keys: "d", want: &approval.Verdict{}},
 		{name: "no, why", keys: "rwrong box<enter>", want: &approval.Verdict{Text: "wrong box"}},
 		{name: "no, stop", keys: "xstop it<enter>", want: &approval.Verdict{Stop: true, Text: "stop it"}},
-		{name: "for the session", keys: "sy<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.Same}},
+		{name: "for the session", keys: "sy<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.SessionScope}},
 		{name: "not for the session", keys: "sy<enter>", status: "only once"},
 		{name: "a reason is needed", keys: "ait is due<enter>", change: []func(*approval.Request){reason}, want: &approval.Verdict{Approve: true, Text: "it is due"}},
 		{name: "the name is typed", keys: "asend<enter>", change: []func(*approval.Request){manual}, want: &approval.Verdict{Approve: true, Typed: "send"}},

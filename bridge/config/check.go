@@ -210,6 +210,7 @@ func isSeparator(r rune) bool { return r == '/' || r == filepath.Separator }
 
 // evaluation builds the policy, and finds the places of its mistakes.
 func (c *checker) evaluation(options []profiles.Options) {
+	c.workspace()
 	var o profiles.Options
 	if len(options) > 0 {
 		o = options[len(options)-1]
@@ -220,7 +221,7 @@ func (c *checker) evaluation(options []profiles.Options) {
 			o.OwnFiles = append(o.OwnFiles, file)
 		}
 	}
-	set, problems := profiles.Parse(c.config.Evaluation, o)
+	set, problems := profiles.Parse(c.config.Evaluation.Spec, o)
 	for _, p := range problems {
 		path := "/evaluation" + p.Path
 		if c.unusable[path] {

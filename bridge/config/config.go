@@ -54,9 +54,9 @@ type Config struct {
 	// Servers are the upstream servers by name, disabled ones included.
 	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
 	// Evaluation is the policy as it was written; Profiles is what it means.
-	Evaluation profiles.Spec `json:"evaluation,omitzero"`
-	Sandbox    Sandbox       `json:"sandbox"`
-	Surface    Surface       `json:"surface"`
+	Evaluation Evaluation `json:"evaluation,omitzero"`
+	Sandbox    Sandbox    `json:"sandbox"`
+	Surface    Surface    `json:"surface"`
 	// NewTools and ChangedTools are for the servers that have none of their own.
 	NewTools     Reaction  `json:"newTools"`
 	ChangedTools Reaction  `json:"changedTools"`
@@ -177,6 +177,9 @@ type Server struct {
 	Sampling    Sampling    `json:"sampling"`
 	// Roots are the folders that the server is told of, as file URIs.
 	Roots []string `json:"roots,omitempty" expand:"no"`
+	// Known is the file of package known that the person has accepted for this
+	// server, as "filesystem" or "filesystem@2026.8.31": see [Server.Recognize].
+	Known string `json:"known,omitempty" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
 	// NewTools and ChangedTools say what becomes of tools that nobody has

@@ -234,7 +234,7 @@ func TestSchemaDefaults(t *testing.T) {
 			before := strings.TrimSuffix(a.before, ", ") + a.after
 			after := fmt.Sprintf("%s%q: %s%s", a.before, key, n.Default, a.after)
 			without, with := mustParse(t, "c.json", before), mustParse(t, "c.json", after)
-			without.Evaluation, with.Evaluation = profiles.Spec{}, profiles.Spec{} // holds what was written
+			without.Evaluation, with.Evaluation = Evaluation{}, Evaluation{} // holds what was written
 			if without.String() != with.String() {
 				t.Errorf("%s is not %s by default:\n%s\nis\n%s", path, n.Default, before, without)
 			}

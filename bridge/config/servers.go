@@ -51,6 +51,7 @@ func (c *checker) servers() {
 		c.auth(s, at)
 		c.reactions(s, at)
 		c.rotating(s, at)
+		c.known(s, at)
 		if s.Timeout == 0 {
 			s.Timeout = c.config.Sandbox.CallTimeout
 		}
@@ -125,7 +126,7 @@ var homeOf = []struct {
 	{"auth", []Kind{KindHTTP, KindSSE}},
 	{"url", []Kind{KindHTTP, KindSSE, KindOpenAPI}}, {"headers", []Kind{KindHTTP, KindSSE, KindOpenAPI}},
 	{"openapi", []Kind{KindOpenAPI}}, {"credentials", []Kind{KindOpenAPI}},
-	{"builtin", []Kind{KindBuiltin}},
+	{"builtin", []Kind{KindBuiltin}}, {"known", []Kind{KindStdio, KindHTTP, KindSSE}},
 }
 
 // kind infers the kind of a server and checks that its keys fit.

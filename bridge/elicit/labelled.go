@@ -251,7 +251,7 @@ func (f *Field) checkDefault() error {
 // ownValues are the choices themselves.
 var (
 	ownTitles = []string{"yesonce", "yesandagain", "noandstop"}
-	ownValues = []string{"no", "stop", string(approval.Once), string(approval.Same), string(approval.AnyArgs)}
+	ownValues = []string{"no", "stop", string(approval.Once), string(approval.SessionScope), string(approval.AnyArgs)}
 )
 
 // checkChoices refuses choices that a person could not read, could take for

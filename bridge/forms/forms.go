@@ -34,7 +34,7 @@ type Options struct {
 func New(q approval.Request, how approval.DescribeOptions, o Options) *mcp.ElicitParams {
 	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
 	if q.Decision.Remember && o.Session {
-		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
+		choices = append(choices, choice{string(approval.SessionScope), "Yes, and again in this session with the same arguments"},
 			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
 	}
 	decision := map[string]any{"type": "string", "title": "Decision"}
@@ -92,7 +92,7 @@ func Read(q approval.Request, res *mcp.ElicitResult, after time.Duration, sessio
 		switch scope := approval.Scope(decision); {
 		case decision == "no", decision == "stop":
 			got.Verdict.Stop, got.Verdict.Text = decision == "stop", text
-		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
+		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.SessionScope || scope == approval.AnyArgs):
 			got.Verdict = approval.Verdict{Approve: true, Scope: scope, Channel: "elicitation", Text: text}
 		default:
 			got.Missing = "the client sent no decision"

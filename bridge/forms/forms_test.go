@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 		want              Answer
 	}{
 		"yes":                                {res: choose("once"), after: time.Second, want: yes(approval.Once)},
-		"yes, again":                         {res: choose("session"), after: time.Second, remember: true, session: true, want: yes(approval.Same)},
+		"yes, again":                         {res: choose("session"), after: time.Second, remember: true, session: true, want: yes(approval.SessionScope)},
 		"yes, again, without a session":      {res: choose("session"), after: time.Second, remember: true, want: lacks("the client sent no decision", false)},
 		"yes, again, which was not offered":  {res: choose("session_any"), after: time.Second, session: true, want: lacks("the client sent no decision", false)},
 		"no":                                 {res: choose("no"), after: time.Second, want: no(false, "because")},

@@ -8,12 +8,16 @@ import (
 	"codemode-bridge/profiles/known"
 )
 
-// aboutCall says what a call means, for the person who is asked about it. Of a call that
+// about says what a call means, for the person who is asked about it. Of a call that
 // is not known to mean just that, it only says which arguments matter.
-func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
-	if is == nil {
+func (c *call) about(view *View) approval.About {
+	if c.meaning == nil {
 		return approval.About{}
 	}
+	return aboutCall(c.meaning, view.Meanings[c.tool.Server].Server.Tools[c.tool.Name])
+}
+
+func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
 	a := approval.About{Accepted: is.Accepted && len(is.Unknown) == 0, Effects: is.Effects, Roles: map[string]string{}}
 	for name, role := range tool.Args {
 		a.Roles[name] = string(role)

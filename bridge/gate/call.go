@@ -51,6 +51,8 @@ type call struct {
 	tool     *catalog.Tool
 	identity string // of the tool's server, as the call is meant for it
 	args     canon.Args
+	meaning  *profiles.Meaning // nil if nobody knows
+	began    *profiles.Meaning // what it was when these arguments were judged first
 	decision profiles.Decision
 	verdict  *approval.Verdict    // of a person, if one was asked
 	shown    *canon.Digest        // of the arguments that the person was asked about, if they edited them

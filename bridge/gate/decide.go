@@ -16,6 +16,9 @@ import (
 // decide judges c by the policy that the run began with and by today's, and
 // remembers which of its values rules hide.
 func (r *Run) decide(view *View, c *call) {
+	if c.meaning = r.meaning(view, c); c.began == nil {
+		c.began = c.meaning
+	}
 	c.decision = r.tally.judge(c, func(others profiles.RunFacts) profiles.Decision { return r.judge(view, c, others) })
 	r.secrets.learn(c.args, c.displayOptions(nil))
 }
@@ -79,7 +82,7 @@ func (r *Run) facts(view *View, c *call, others profiles.RunFacts) []profiles.Ca
 		if began && !r.Trusted[c.tool.Server] && !c.tool.Method { // trust given later applies to later runs
 			facts[i].TrustAnnotations = false
 		}
-		facts[i].Args, facts[i].Run = c.args.Value(), others
+		facts[i].Args, facts[i].Run, facts[i].Meaning = c.args.Value(), others, c.meaning
 	}
 	return facts
 }

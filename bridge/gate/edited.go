@@ -28,7 +28,7 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 			edited.By = before.By + " and " + edited.By
 		}
 	}
-	c.args, c.shown, c.notes, c.edited = args, &shown, notes, edited
+	c.args, c.shown, c.notes, c.edited, c.began = args, &shown, notes, edited, nil
 	return nil
 }
 

@@ -320,7 +320,7 @@ func BenchmarkCall(b *testing.B) {
 	if len(problems) > 0 {
 		b.Fatal(problems)
 	}
-	g := New(&View{Profiles: set, Known: true, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
+	g := New(&View{Profiles: set, Complete: true, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 		{Name: "read", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)}}}})},
 		Options{Caller: &fakeCaller{reply: okReply}, Recorder: ledger.Log{Handler: slog.DiscardHandler}})
 	r, err := g.Begin(b.Context(), Origin{ID: "r", Profile: "p"}, nil)

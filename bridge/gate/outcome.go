@@ -142,6 +142,7 @@ func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 		return false
 	}
 	made := &call{Call: c, gate: g, tool: tool, args: args}
+	made.meaning = r.meaning(view, made)
 	return r.judge(view, made, r.tally.others(made)).Repeatable
 }
 

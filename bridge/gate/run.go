@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 )
 
@@ -39,20 +40,29 @@ type Origin struct {
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
-	// Folder is the working directory of those of the run's servers that have none
-	// of their own; empty if all have one.
-	Folder string
 	// Configuration is the one that the run belongs to, if it is not the gate's.
 	Configuration Configuration
-	// Policy, Servers and Trusted are what the run began with. A run that is resumed
-	// brings its own; if Policy is nil, all three are today's.
-	Policy  *profiles.Set
-	Servers map[string]string // their identities
-	Trusted map[string]bool   // servers whose annotations were trusted
+	// Policy is what the run began with, and so are its surroundings. A run that is
+	// resumed brings its own; if Policy is nil, what is known of servers is today's.
+	Policy *profiles.Set
+	Surroundings
 	// Reach says how a person can be asked. The zero value is Nobody.
 	Reach Reach
 	// CallTimeout bounds one upstream call; 0 leaves it to the upstream.
 	CallTimeout time.Duration
+}
+
+// Surroundings are what was around a run when it began, as its journal keeps them:
+// what is accepted or moved later counts for later runs.
+type Surroundings struct {
+	Servers  map[string]string `json:"servers,omitempty"`  // their identities
+	Trusted  map[string]bool   `json:"trusted,omitempty"`  // servers whose annotations were trusted
+	Accepted map[string]bool   `json:"accepted,omitempty"` // servers whose meaning was accepted
+	// Folder is the working directory of those of the run's servers that have none
+	// of their own; empty if all have one.
+	Folder string `json:"folder,omitempty"`
+	// Workspace is the folders that the script works on.
+	Workspace workspace.Workspace `json:"workspace,omitzero"`
 }
 
 // Reach says how a run can ask a person.
@@ -119,7 +129,7 @@ func (g *Gate) run(o Origin, h Host) *Run {
 		h = Unattended{}
 	}
 	if view := g.View(); o.Policy == nil {
-		o.Policy, o.Servers, o.Trusted = view.Profiles, view.Identities, view.Trusted
+		o.Policy, o.Servers, o.Trusted, o.Accepted = view.Profiles, view.Identities, view.Trusted, view.accepted()
 	}
 	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
 	r.secrets.learn(r.input(), r.recordOptions())

@@ -24,7 +24,7 @@ func holding(t *testing.T, spec profiles.Spec, h UnreviewedTool, o func(*Options
 	g := newGate(t, spec, caller, b)
 	old := g.View()
 	h.Why = whyHeld
-	view := &View{Profiles: old.Profiles, Catalog: old.Catalog, Trusted: map[string]bool{"fs": true}, Known: true, Unreviewed: map[ToolName]UnreviewedTool{{"fs", "read"}: h}}
+	view := &View{Profiles: old.Profiles, Catalog: old.Catalog, Trusted: map[string]bool{"fs": true}, Complete: true, Unreviewed: map[ToolName]UnreviewedTool{{"fs", "read"}: h}}
 	options := Options{Caller: caller, Recorder: b}
 	if o != nil {
 		o(&options)
@@ -170,7 +170,7 @@ func TestHeldToolIsNoLessRisky(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		view := &View{Profiles: set, Known: true, Trusted: map[string]bool{"fs": row.trusted}, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
+		view := &View{Profiles: set, Complete: true, Trusted: map[string]bool{"fs": row.trusted}, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 			{Name: "frobnicate", Description: "frobnicates", Annotations: profiles.Annotations{ReadOnly: &yes}}}}})}
 		if row.held != nil {
 			view.Unreviewed = map[ToolName]UnreviewedTool{{"fs", "frobnicate"}: *row.held}

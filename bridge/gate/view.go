@@ -19,14 +19,17 @@ type View struct {
 	// Identities tell servers of the same name apart: for each server, a keyed
 	// digest of its command, address, arguments and environment.
 	Identities map[string]string
-	// Known reports whether the tools of every enabled server are in the
+	// Complete reports whether the tools of every enabled server are in the
 	// catalogue, whether listed or from the cache.
-	Known bool
+	Complete bool
+	// Meanings are what is known of servers, by their configured names.
+	Meanings map[string]Meant
 	// Unreviewed are the tools whose present definition nobody has accepted.
 	Unreviewed map[ToolName]UnreviewedTool
 
-	seen    sync.Map // profile name -> *catalog.View
-	schemas sync.Map // tool digest -> *argumentSchema
+	seen      sync.Map // profile name -> *catalog.View
+	schemas   sync.Map // tool digest -> *argumentSchema
+	described sync.Map // ToolName -> bool: whether its file describes it
 }
 
 // A ToolName is the pair that identifies a tool: the configured server, and the raw
@@ -93,7 +96,7 @@ func (v *View) Sees(name string) *catalog.View {
 // server are known.
 func (v *View) ReadOnly(name string) bool {
 	p, ok := v.profile(name)
-	if !ok || !v.Known || len(v.Sees(name).Servers()) == 0 {
+	if !ok || !v.Complete || len(v.Sees(name).Servers()) == 0 {
 		return false
 	}
 	facts := make([]profiles.ToolFacts, 0, len(v.Catalog.Tools()))

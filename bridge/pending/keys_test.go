@@ -38,7 +38,7 @@ func partsOf(t reflect.Type) map[string]reflect.Type {
 	switch t.Kind() {
 	case reflect.Struct:
 		for _, field := range reflect.VisibleFields(t) {
-			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" && field.IsExported() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" && field.IsExported() && (name != "" || !field.Anonymous) {
 				parts[name] = field.Type
 			}
 		}
@@ -215,6 +215,9 @@ var profileLoosenings = func() map[string]turn {
 	for name, more := range map[string]any{"cpu": "2s", "call": "2s", "heap": "64MB", "calls": 6, "parallel": 6, "source": "3KB", "input": "3KB", "logs": "3KB", "result": "3KB", "reply": "3KB"} {
 		all["a higher limit: "+name] = set(more, in("limits", name)...)
 	}
+	for key, words := range map[string][]any{"effects": {"spend"}, "where": {"remote"}, "net": {"chosen"}, "paths": {"/etc/*"}, "hosts": {"pay.example"}, "recipients": {"*@x.example"}, "commands": {"pay *"}} {
+		all["a rule for calls of another meaning: "+key] = ofRule(set(words, key))
+	}
 	for _, name := range []string{"maxString", "maxArray", "maxObject", "maxDepth"} {
 		all["a rule that shows more: "+name] = ofRule(set(1000, "display", name))
 	}
@@ -232,7 +235,7 @@ var profileLoosenings = func() map[string]turn {
 // wideText is what edits of keys begin with that confirmedText does not have.
 func wideText() text {
 	return confirmedText().with(
-		set("quarantine", "newTools"), set("ask", "changedTools"),
+		set("quarantine", "newTools"), set("ask", "changedTools"), set([]any{"/work"}, "evaluation", "workspace"),
 		set(map[string]any{"url": "https://plain.example/mcp"}, "servers", "plain"),
 		set(map[string]any{"url": "https://off.example/mcp", "newTools": "allow", "disabled": true}, "servers", "off"),
 		set(map[string]any{"url": "https://q.example/mcp", "quarantine": true}, "servers", "q"),
@@ -259,6 +262,9 @@ func ofOne(n int, edit turn, keys ...string) turn {
 var wideLoosenings = map[string]turn{
 	"every server's new tools":     set("allow", "newTools"),
 	"every server's changed tools": set("allow", "changedTools"),
+	"a server that is known":       set("filesystem", "servers", "program", "known"),
+	"another workspace":            set([]any{"/work", "/home/me"}, "evaluation", "workspace"),
+	"the client's workspace":       drop("evaluation", "workspace"),
 	"a server is on":               drop("servers", "off", "disabled"),
 	"a server out of quarantine":   drop("servers", "q", "quarantine"),
 	"more tools are seen":          set([]any{"read", "write"}, "servers", "kept", "tools", "allow"),

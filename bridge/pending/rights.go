@@ -33,6 +33,7 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 			why = append(why, "server "+name+": "+one)
 		}
 	}
+	why = append(why, otherWorkspace(old.Evaluation.Workspace, cfg.Evaluation.Workspace)...)
 	why = append(why, widened(old.Approvals, cfg.Approvals)...)
 	why = append(why, moved(old.Approvals, cfg.Approvals)...)
 	why = append(why, asksMore(old.Approvals, cfg.Approvals)...)
@@ -58,6 +59,9 @@ func addedServer(is *config.Server) (why []string) {
 	if is.ChangedTools == config.ReactionAllow {
 		why = append(why, "it is new, and its tools may change: changedTools is allow")
 	}
+	if is.Known != "" {
+		why = append(why, "it is new, and what is known of "+is.Known+" is accepted for it")
+	}
 	if is.Sampling != config.SamplingDeny {
 		why = append(why, "it is new, and may use the clients' models: sampling "+string(is.Sampling))
 	}
@@ -71,6 +75,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	}
 	if is.TrustAnnotations && !was.TrustAnnotations {
 		why = append(why, "what it says of its own tools is trusted")
+	}
+	if is.Known != "" && is.Known != was.Known {
+		why = append(why, "what is known of "+is.Known+" is accepted for it")
 	}
 	if is.NewTools.Looser(was.NewTools) {
 		why = append(why, fmt.Sprintf("newTools is %s, no longer %s", is.NewTools, was.NewTools))
@@ -107,6 +114,18 @@ func looserServer(was, is *config.Server) (why []string) {
 // added returns those of is that was does not have.
 func added(was, is []string) []string {
 	return slices.DeleteFunc(slices.Clone(is), func(one string) bool { return slices.Contains(was, one) })
+}
+
+// otherWorkspace says how the folders that rules allow more in are others. A folder
+// within an old one counts too: a link there may lead anywhere.
+func otherWorkspace(was, is []string) (why []string) {
+	switch more := added(was, is); {
+	case len(more) > 0:
+		why = append(why, "evaluation.workspace: scripts work on other folders: "+strings.Join(more, ", "))
+	case len(was) > 0 && len(is) == 0:
+		why = append(why, "evaluation.workspace: scripts work on whatever folders the client has")
+	}
+	return why
 }
 
 // sameServer reports whether two servers are the same program or address,

@@ -37,6 +37,7 @@ type Configured struct {
 	Profiles   *profiles.Set
 	Servers    []Server          // those that are on
 	Identities map[string]string // tell servers of the same name apart: see gate.View
+	Meanings   map[string]gate.Meant
 }
 
 // A Server is one server of the configuration.
@@ -170,7 +171,7 @@ func (m *Maker) Refresh() {
 	defer m.mu.Unlock()
 	view := m.viewLocked()
 	old := m.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && old.Known == view.Known {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && old.Complete == view.Complete {
 		return
 	}
 	m.show(view)
@@ -198,7 +199,7 @@ func stale(view *gate.View) int {
 // have listed or, before that, had in the last run.
 func (m *Maker) viewLocked() *gate.View {
 	listed := m.o.Listed()
-	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Known: true, Identities: m.configured.Identities}
+	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Complete: true, Identities: m.configured.Identities, Meanings: m.configured.Meanings}
 	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts}
 	for _, s := range m.configured.Servers {
 		view.Trusted[s.Name] = s.Trusted
@@ -208,7 +209,7 @@ func (m *Maker) viewLocked() *gate.View {
 			delete(m.cached, s.Name)
 		}
 		if !ok {
-			view.Known = false
+			view.Complete = false
 			continue
 		}
 		if !s.Builtin {

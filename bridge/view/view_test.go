@@ -106,23 +106,23 @@ func TestTheLastRunStandsIn(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
 	b := newBench(t, cache, web, clock)
-	if v := b.gate.View(); v.Known || len(names(v)) > 0 {
-		t.Errorf("before anything is listed, known is %t: %q", v.Known, names(v))
+	if v := b.gate.View(); v.Complete || len(names(v)) > 0 {
+		t.Errorf("before anything is listed, complete is %t: %q", v.Complete, names(v))
 	}
 	b.lists("web", tool("search", "Searches."))
 	b.lists("clock", tool("now", "The time."))
 	b.Refresh()
 	want := []string{"clock__now", "web__search"}
 	v := b.gate.View()
-	if diff := cmp.Diff(want, names(v)); diff != "" || !v.Known {
-		t.Errorf("once all is listed, known is %t (-want +got):\n%s", v.Known, diff)
+	if diff := cmp.Diff(want, names(v)); diff != "" || !v.Complete {
+		t.Errorf("once all is listed, complete is %t (-want +got):\n%s", v.Complete, diff)
 	}
 	if diff := cmp.Diff(map[string]bool{"clock": true, "web": false}, v.Trusted); diff != "" {
 		t.Errorf("others are trusted (-want +got):\n%s", diff)
 	}
 	again := newBench(t, cache, web, clock)
-	if v := again.gate.View(); !v.Known || !slices.Equal(names(v), want) || stale(v) != 2 {
-		t.Errorf("at the next start, known is %t: %q, %d of the last run", v.Known, names(v), stale(v))
+	if v := again.gate.View(); !v.Complete || !slices.Equal(names(v), want) || stale(v) != 2 {
+		t.Errorf("at the next start, complete is %t: %q, %d of the last run", v.Complete, names(v), stale(v))
 	}
 	if len(again.records) > 0 {
 		t.Errorf("what the server has not said today is recorded: %+v", again.records)

@@ -12,6 +12,7 @@
 package workspace
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -70,6 +71,29 @@ func New(folders, own []string) (Workspace, error) {
 	}
 	return w, nil
 }
+
+// A kept is the JSON form of a workspace, which leads where it led then.
+type kept struct {
+	Folders []string `json:"folders,omitempty"`
+	Own     []string `json:"own,omitempty"`
+}
+
+// MarshalJSON writes the folders and the bridge's own files.
+func (w Workspace) MarshalJSON() ([]byte, error) { return json.Marshal(kept{w.folders, w.own}) }
+
+// UnmarshalJSON reads what MarshalJSON wrote. Nothing is followed again: if a folder
+// has become a link since, what it leads to is outside.
+func (w *Workspace) UnmarshalJSON(text []byte) error {
+	var k kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		return err
+	}
+	w.folders, w.own = k.Folders, k.Own
+	return nil
+}
+
+// IsZero reports whether the workspace has no folders and no own files.
+func (w Workspace) IsZero() bool { return len(w.folders) == 0 && len(w.own) == 0 }
 
 // Folders returns the folders of the workspace, where they lead.
 func (w Workspace) Folders() []string { return slices.Clone(w.folders) }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -34,7 +35,7 @@ func (p *parts) openNotices(watched bool) (end func()) {
 // by hand sees what it waits for and where that is answered.
 func sayAsked(con *console, p *parts) {
 	say := func(r approval.Request) {
-		fmt.Fprintf(con.Err, "waiting for an approver: %s, request %s (%s)\n", canon.Escape(r.Script), r.ID, p.desk.at("/r/"+r.ID))
+		fmt.Fprintf(con.Err, "waiting for an approver: %s, request %s (%s)\n", canon.Escape(strings.Join(r.Scripts(), ", ")), r.ID, p.desk.at("/r/"+r.ID))
 	}
 	p.desk.told.Store(&say)
 }
@@ -45,6 +46,6 @@ func (d *desk) asked(r approval.Request) {
 		(*say)(r)
 	}
 	if n := d.notices.Load(); n != nil {
-		n.Asked(r.Script)
+		n.Asked(strings.Join(r.Scripts(), ", "))
 	}
 }

@@ -99,7 +99,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Folder: p.folder, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
+		Where: bridge.Where{Folder: p.folder}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
@@ -170,7 +170,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 
 // configured converts a configuration for package view.
 func (p *parts) configured(cfg *config.Config) view.Configured {
-	c := view.Configured{Profiles: cfg.Profiles, Identities: p.identities(cfg)}
+	c := view.Configured{Profiles: cfg.Profiles, Identities: p.identities(cfg), Meanings: meanings(cfg)}
 	for _, name := range serverNames(cfg) {
 		s := cfg.Servers[name]
 		own := s.Type == config.KindBuiltin
@@ -242,7 +242,7 @@ const firstWait = 8 * time.Second
 // await returns when every server has listed its tools or failed, at the latest
 // firstWait after the start.
 func (p *parts) await(ctx context.Context) {
-	if p.gate.View().Known {
+	if p.gate.View().Complete {
 		return
 	}
 	ctx, cancel := context.WithDeadline(ctx, p.started.Add(firstWait))

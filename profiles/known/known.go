@@ -183,6 +183,15 @@ var all = sync.OnceValue(func() []Server {
 // not change them.
 func All() []Server { return all() }
 
+// Names returns the names of the known servers, sorted.
+func Names() []string {
+	var names []string
+	for _, s := range All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // Find returns the server with that name.
 func Find(name string) (Server, bool) {
 	servers := All()

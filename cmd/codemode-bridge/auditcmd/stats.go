@@ -60,7 +60,7 @@ func (l *Log) unused(stats *audit.Stats) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stats.Unused(cfg.Evaluation), nil
+	return stats.Unused(cfg.Evaluation.Spec), nil
 }
 
 // report writes the report for an auditor.
