@@ -29,20 +29,20 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
-	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/dialogs \
+	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/dialogs \
 	./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance \
 	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance \
-	./bridge/recorder ./bridge/replay ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
+	./bridge/recorder ./bridge/replay ./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
 	./bridge/sso ./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch \
 	./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/realm \
 	./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen pictures clean
+.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking mutants fuzz frozen pictures clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/codemode-bridge and bin/codemode-worker
 	$(BUILD) -o bin/ ./cmd/codemode-bridge ./cmd/codemode-worker
@@ -94,6 +94,10 @@ bench: build ## direct calls beside the same through the bridge, as a table with
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal' ./bridge/sqlstore
 	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker ./sandbox/source
+
+# BEFORE=PROGRAM plays what was the default before with that older bridge.
+bench-asking: build ## how often a person is asked in ordinary work, and which harmful calls get through: writes docs/asking.md
+	$(GO) run ./bridge/bench/asking -bridge bin/codemode-bridge -before '$(BEFORE)' -dialogs .cache/asking -page docs/asking.md
 
 mutants: ## seeded faults: each must make the suite fail
 	$(GO) run ./.ci/mutants

@@ -68,7 +68,7 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 	}
 	sess := s.runner.loose("api")
 	sess.owner, sess.closed = requester, true
-	r, err := s.runner.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input}, nil)
+	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input}, nil)
 	if err != nil {
 		sess.sandbox.Close()
 		return "", err

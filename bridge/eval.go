@@ -47,7 +47,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		return failure("the same script is paused, and does not go on: " + err.Error()), nil
 	}
 	if r == nil {
-		if r, err = s.runner.start(sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
+		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
 			return failure(err.Error()), nil
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error)
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
 	sess := s.runner.loose("command line")
 	defer sess.sandbox.Close()
-	r, err := s.runner.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
+	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
 	if err != nil {
 		return nil, err
 	}

@@ -35,11 +35,11 @@ func newRunner(o *Options, ro *roster, l *leases) *runner {
 }
 
 // start begins a run of a script. An error means that there is no run.
-func (rn *runner) start(sess *session, o gate.Origin, principal string, args evalArgs, unasked func(*approval.DeniedError)) (*run, error) {
+func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, principal string, args evalArgs, unasked func(*approval.DeniedError)) (*run, error) {
 	r := rn.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
 	r.unasked = unasked
 	o.Folder = rn.o.Folder()
-	o.Workspace = rn.o.Workspace(r.ctx, sess.conn, sess.remote || o.Reach == gate.ByApprovers)
+	o.Workspace = rn.o.Workspace(ctx, sess.conn, sess.remote || o.Reach == gate.ByApprovers)
 	r.identify(&o, args)
 	names := rn.shared.names(o.Profile)
 	script := rn.script(r, args, names)
@@ -208,7 +208,7 @@ func (rn *runner) closeSession(sess *session) {
 	if twin { // the session that a resumed run came from, or another run of it
 		return
 	}
-	if err := rn.o.Gate.Broker().EndSession(sess.id); err != nil {
+	if err := rn.o.Gate.EndSession(sess.id); err != nil {
 		rn.o.Logger.Error("ending a session", "session", sess.id, "err", err)
 	}
 	if rn.o.Ended != nil {

@@ -132,6 +132,9 @@ type Decision struct {
 	// Notify reports that the call is to be announced though it is allowed.
 	Notify bool `json:"notify,omitempty"`
 	Risk   Risk `json:"risk"`
+	// Hinted reports that the risk is high only because the server says of itself that
+	// its tool destroys, though it is known what the call means, and that is less.
+	Hinted bool `json:"hinted,omitempty"`
 	// ReadOnly reports that the call changes nothing, judging by the tool's name or,
 	// if its server is trusted, its annotations. Rules do not affect it.
 	ReadOnly bool `json:"readOnly,omitempty"`
@@ -283,6 +286,7 @@ func Stricter(a, b Decision) Decision {
 		d.Disposition = Deny
 	}
 	d.Risk = max(a.Risk, b.Risk)
+	d.Hinted = (a.Hinted || a.Risk < High) && (b.Hinted || b.Risk < High) && (a.Hinted || b.Hinted)
 	d.Notify = a.Notify || b.Notify
 	d.ReadOnly, d.Repeatable = a.ReadOnly && b.ReadOnly, a.Repeatable && b.Repeatable
 	d.GateDisabled = a.GateDisabled && b.GateDisabled || d.GateDisabled && a.rank() != b.rank()

@@ -207,7 +207,7 @@ func conditionText(r *rule) string {
 		return ""
 	}
 	s := r.spec
-	text, err := json.Marshal(RuleSpec{When: s.When, Effects: s.Effects, Where: s.Where, Paths: s.Paths, Hosts: s.Hosts, Recipients: s.Recipients, Commands: s.Commands, Net: s.Net})
+	text, err := json.Marshal(RuleSpec{When: s.When, Effects: s.Effects, Where: s.Where, Paths: s.Paths, Hosts: s.Hosts, Recipients: s.Recipients, Commands: s.Commands, Net: s.Net, Known: s.Known})
 	if err != nil {
 		panic("profiles: writing a condition: " + err.Error()) // texts can always be encoded
 	}

@@ -28,6 +28,9 @@ type Meaning struct {
 	Commands   []string
 	// Spends reports whether an amount of money is among the arguments.
 	Spends bool
+	// Carries are the arguments with something that should not leave this machine
+	// unseen: a secret, or what another server answered.
+	Carries []CarriedFact
 	// Unknown are the arguments whose role nobody knows.
 	Unknown []string
 	// Repeatable reports that the call may be made twice.
@@ -61,15 +64,51 @@ type HostFact struct {
 	// another one, as Doubt says.
 	Name  string
 	Doubt string
-	// New reports that no call to it was allowed by a person or a rule before, in this
-	// session.
+	// New reports that no person approved a call to it before, in this session.
 	New bool
+	// Beyond reports that the call may reach more than this host, as a page in a
+	// browser does, or that another machine looks the name up: it is not localhost,
+	// whatever its name.
+	Beyond bool
 }
+
+// local reports whether the host is this machine, and the call reaches nothing else.
+func (h HostFact) local() bool { return !h.Beyond && local(h.Name) }
 
 // A RecipientFact is one recipient that a call names. New is as of a [HostFact].
 type RecipientFact struct {
 	Param, Name string
 	New         bool
+}
+
+// A CarriedFact is one argument that carries something out.
+type CarriedFact struct {
+	Param  string
+	What   string // "a secret", or "what mail answered"
+	Secret bool
+}
+
+// known reports whether it is known what the call means: the rules about meaning can
+// be decided.
+func (c *Call) known() bool {
+	return c.Meaning != nil && c.Meaning.Accepted && len(c.Meaning.Unknown) == 0 && c.Changed == ""
+}
+
+// Leaves reports whether what the call is given leaves this machine.
+func (m *Meaning) Leaves() bool { return m.Where == "remote" || m.Net == "fixed" || m.Net == "chosen" }
+
+// carriesOut says what the call carries away from this machine, and whether that is a
+// secret; empty if nothing.
+func (m *Meaning) carriesOut() (out string, secret bool) {
+	if m == nil || !m.Leaves() {
+		return "", false
+	}
+	for _, c := range m.Carries {
+		if out == "" || c.Secret {
+			out, secret = c.Param+" carries "+c.What, c.Secret
+		}
+	}
+	return out, secret
 }
 
 // changes reports whether effects are more than reading.
@@ -128,6 +167,20 @@ func (m *meaningTest) reads() []nameRead { return nil }
 
 func (m *meaningTest) needs() []string { return nil }
 
+// A knownTest is the key "known" of a rule.
+type knownTest bool
+
+func (k knownTest) eval(f *facts) (truth, string) {
+	if f.call.known() == bool(k) {
+		return yes, ""
+	}
+	return no, ""
+}
+
+func (k knownTest) reads() []nameRead { return nil }
+
+func (k knownTest) needs() []string { return nil }
+
 // A meaningValue is one value that a test looks at: the words that fit it, and the text
 // that patterns are held against. Doubtful values fit no pattern for certain.
 type meaningValue struct {
@@ -171,7 +224,7 @@ func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
 			if h.New {
 				v.words = append(v.words, "new")
 			}
-			if local(h.Name) {
+			if h.local() {
 				v.words = append(v.words, "localhost")
 			}
 			all = append(all, v)
@@ -266,6 +319,9 @@ func (b *builder) meaning(at string, spec *RuleSpec) (c conjunction) {
 		}
 		c = append(c, test)
 	}
+	if spec.Known != nil {
+		c = append(c, knownTest(*spec.Known))
+	}
 	return c
 }
 
@@ -314,7 +370,7 @@ func (m *Meaning) risk() Reason {
 		}
 	}
 	for _, h := range m.Hosts {
-		if h.Doubt != "" || h.New && !local(h.Name) {
+		if h.Doubt != "" || h.New && !h.local() {
 			return say(High, "%s names a host that is new here", h.Param)
 		}
 	}
@@ -323,9 +379,14 @@ func (m *Meaning) risk() Reason {
 			return say(High, "%s names a recipient who is new here", r.Param)
 		}
 	}
+	out, secret := m.carriesOut()
 	switch {
+	case secret:
+		return say(High, "%s", out)
 	case changes(m.Effects):
 		return say(Medium, "it changes something")
+	case out != "":
+		return say(Medium, "%s", out)
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
 		return say(Medium, "it reads outside the workspace")
 	case m.Net == "chosen":

@@ -206,6 +206,103 @@ func TestMeaningOfRulesIsChecked(t *testing.T) {
 	}
 }
 
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	p := profile(t, `{"default": "deny", "rules": [{"known": true, "action": "allow"}, {"known": false, "action": "ask"}]}`)
+	known := call(t, "s__x", `{}`)
+	means(read("local"))(&known)
+	guessed, unnamed, changed, unaccepted := call(t, "s__x", `{}`), known, known, known
+	changed.Changed = "its schema changed"
+	for c, fill := range map[*Call]func(*Meaning){
+		&unnamed:    func(m *Meaning) { m.Unknown = []string{"flag"} },
+		&unaccepted: func(m *Meaning) { m.Accepted = false },
+	} {
+		m := *c.Meaning
+		fill(&m)
+		c.Meaning = &m
+	}
+	if got := p.Decide(known).Disposition; got != Allow {
+		t.Errorf("a call of which it is known what it means: %s", got)
+	}
+	for name, c := range map[string]Call{"guessed": guessed, "with another argument": unnamed, "of a changed tool": changed, "not accepted": unaccepted} {
+		if got := p.Decide(c).Disposition; got != Ask {
+			t.Errorf("a call %s: %s", name, got)
+		}
+	}
+}
+
+// What carries something away from this machine is not allowed for what it does.
+func TestCarriesOut(t *testing.T) {
+	t.Parallel()
+	p := profile(t, `{"default": "ask", "rules": [{"effects": ["read"], "action": "allow"}]}`)
+	named := profile(t, `{"default": "ask", "rules": [{"tools": ["s__x"], "action": "allow"}]}`)
+	for _, test := range []struct {
+		where, net string
+		secret     bool
+		want       Disposition
+		risk       Risk
+	}{
+		{"remote", "fixed", true, Ask, High},
+		{"remote", "fixed", false, Ask, Medium},
+		{"remote", "", true, Ask, High},
+		{"local", "chosen", true, Ask, High},
+		{"local", "none", true, Allow, Low},
+		{"local", "", false, Allow, Low},
+	} {
+		c := call(t, "s__x", `{}`)
+		m := read(test.where)
+		m.Net, m.Carries = test.net, []CarriedFact{{Param: "q", What: "what mail answered"}}
+		if test.secret {
+			m.Carries = append(m.Carries, CarriedFact{Param: "q", What: "a secret", Secret: true})
+		}
+		means(m)(&c)
+		if d := p.Decide(c); d.Disposition != test.want || d.Risk != test.risk {
+			t.Errorf("%s, %s, secret %v: %s, %s", test.where, test.net, test.secret, d.Disposition, d.Risk)
+		}
+		if got := named.Decide(c).Disposition; got != Allow {
+			t.Errorf("%s, %s: a rule that names the tool: %s", test.where, test.net, got)
+		}
+	}
+}
+
+func TestHinted(t *testing.T) {
+	t.Parallel()
+	p := profile(t, `{"default": "risk", "rules": [{"tools": ["s__grave"], "risk": "high"}, {"tools": ["s__mild"], "risk": "low"}]}`)
+	yes := true
+	for _, test := range []struct {
+		tool string
+		m    Meaning
+		want bool
+	}{
+		{"s__x", write("workspace", inside("a")), true},
+		{"s__mild", write("workspace", inside("a")), true},
+		{"s__grave", write("workspace", inside("a")), false},
+		{"s__x", write("workspace", outside("/b")), false},
+		{"s__x", Meaning{Effects: []string{"delete"}, Where: "local"}, false},
+		{"s__x", Meaning{Effects: []string{"read"}, Where: "local", Unknown: []string{"flag"}}, false},
+	} {
+		c := call(t, test.tool, `{}`)
+		means(test.m)(&c)
+		if d := p.Decide(c); d.Hinted {
+			t.Errorf("%s %+v: hinted without a hint", test.tool, test.m)
+		}
+		c.Annotations.Destructive = &yes
+		d := p.Decide(c)
+		if d.Hinted != test.want || d.Risk != High {
+			t.Errorf("%s %+v: hinted %v, %s", test.tool, test.m, d.Hinted, d.Risk)
+		}
+		c.Meaning = nil
+		for _, both := range []Decision{Stricter(d, p.Decide(c)), Stricter(p.Decide(c), d)} {
+			if both.Hinted {
+				t.Errorf("%s %+v: hinted, though one of the policies has another reason", test.tool, test.m)
+			}
+		}
+		if low := (Decision{Disposition: Allow, Risk: Low}); Stricter(d, low).Hinted != test.want || Stricter(low, d).Hinted != test.want {
+			t.Errorf("%s %+v: a lower risk changes why it is high", test.tool, test.m)
+		}
+	}
+}
+
 func TestLooserByMeaning(t *testing.T) {
 	t.Parallel()
 	one := func(rules string) *Set {
@@ -222,6 +319,7 @@ func TestLooserByMeaning(t *testing.T) {
 		{reading, "", false},
 		{local, reading, true},
 		{reading, local, true}, // nobody has proved that it is narrower
+		{`{"known": true, "tools": ["*"], "action": "deny"}`, `{"known": false, "tools": ["*"], "action": "deny"}`, true},
 		{`{"paths": ["secret"], "action": "deny"}`, "", true},
 		{"", `{"paths": ["secret"], "action": "deny"}`, false},
 	} {

@@ -93,6 +93,12 @@ func (b *builder) build(own ownFiles) *Set {
 		b.problem("", "computing the revision: "+err.Error(), "")
 	}
 	s.revision = revision
+	if len(used) > 0 {
+		s.builtins = map[string]*ProfileSpec{}
+		for name, spec := range used {
+			s.builtins[strings.TrimPrefix(name, BuiltinPrefix)] = spec
+		}
+	}
 
 	base := Profile{enabled: s.enabled, revision: revision, own: own, unknown: unknown}
 	s.unrestricted = &Profile{}
@@ -241,6 +247,7 @@ func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
 		}
 	}
 	conditions := b.meaning(r.at, spec)
+	r.meant = len(conditions) > 0
 	r.tools = b.patterns(r.at+"/tools", spec.Tools)
 	switch {
 	case len(spec.Tools) > 0:

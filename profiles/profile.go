@@ -44,6 +44,7 @@ type rule struct {
 	spec    *RuleSpec
 	tools   []pattern
 	when    condition // nil: always
+	meant   bool      // it is about what calls mean
 	action  Action
 	risk    Risk
 	reason  string
@@ -245,8 +246,11 @@ func (t *tally) tryRules() error {
 			t.triedRule(r, false, "the condition is false")
 			continue
 		}
-		t.applied = append(t.applied, applied{r, truth == undecided})
 		says := r.action.disposition()
+		if out, _ := t.call.Meaning.carriesOut(); truth == yes && says == Allow && r.meant && out != "" {
+			truth, why = undecided, out // what looks harmless may carry it away
+		}
+		t.applied = append(t.applied, applied{r, truth == undecided})
 		if truth == undecided && says == Allow {
 			t.triedRule(r, false, "the condition cannot be decided, which counts as false for "+r.action.String()+": "+why)
 			says = 0
@@ -262,6 +266,9 @@ func (t *tally) tryRules() error {
 				}
 				t.triedRule(r, true, outcome)
 			}
+		}
+		if says == 0 && r.risk == 0 {
+			continue // it says only how to ask
 		}
 		t.add(Reason{
 			Kind: KindRule, Disposition: says, Profile: r.profile, Pattern: pattern.text, Rule: r.label, Action: r.action,
@@ -319,7 +326,7 @@ func (t *tally) weighRisk() error {
 	}
 	switch m := t.call.Meaning; {
 	case ruling != nil:
-	case m != nil && m.Accepted && len(m.Unknown) == 0 && t.call.Changed == "":
+	case t.call.known():
 		counts = append(counts, m.risk())
 	default:
 		counts = append(counts, guessed...)
@@ -332,14 +339,21 @@ func (t *tally) weighRisk() error {
 	}
 	t.d.Reasons = append(t.d.Reasons, counts...)
 	t.d.Risk = strictest(counts).Risk
-	for _, r := range t.applied {
-		t.d.Risk = max(t.d.Risk, r.risk)
-	}
+	t.d.Risk = max(t.d.Risk, t.ruled())
+	t.d.Hinted = t.call.known() && len(danger) > 0 && max(t.call.Meaning.risk().Risk, t.ruled()) < High
 	if guess := strictest(guessed); ruling != nil && ruling.risk == t.d.Risk && guess.Risk > t.d.Risk {
 		t.d.Reasons = append(t.d.Reasons, Reason{Kind: KindRisk, Risk: t.d.Risk, Profile: ruling.profile, Rule: ruling.label,
 			Detail: fmt.Sprintf("guessed %s: %s", guess.Risk, guess.Detail)})
 	}
 	return nil
+}
+
+// ruled returns the highest risk that the rules which apply, or might, say.
+func (t *tally) ruled() (highest Risk) {
+	for _, r := range t.applied {
+		highest = max(highest, r.risk)
+	}
+	return highest
 }
 
 // strictest returns the first of the reasons with the highest risk; the zero

@@ -33,6 +33,7 @@ type Set struct {
 	patienceOf     map[string]Duration
 	spec           Spec // the section and options that it was made from
 	options        Options
+	builtins       map[string]*ProfileSpec // those of the program that profiles extend
 }
 
 // Profile returns the profile with that name.
@@ -108,31 +109,17 @@ func (p Problem) String() string {
 // revisionOf returns the digest of the section, without the examples, which decide
 // nothing, and of the options.
 func revisionOf(spec Spec, builtins map[string]*ProfileSpec, own ownFiles) (string, error) {
-	bare := spec
-	bare.Profiles = map[string]*ProfileSpec{}
-	for name, p := range spec.Profiles {
-		if p == nil {
-			continue
-		}
-		c := *p
-		c.Rules = slices.Clone(p.Rules)
-		for i := range c.Rules {
-			c.Rules[i].Examples = nil
-		}
-		// An empty allowlist is not an absent one; encoding/json would leave it out.
-		bare.Profiles[name] = &c
+	var emptyAllowlists []string // encoding/json would leave them out
+	spec.Profiles, emptyAllowlists = bare(spec.Profiles)
+	if spec.Profiles == nil {
+		spec.Profiles = map[string]*ProfileSpec{}
 	}
 	files := slices.Clone(own)
 	slices.Sort(files)
-	var emptyAllowlists []string
-	for _, name := range sortedKeys(bare.Profiles) {
-		if l := bare.Profiles[name].Allowlist; l != nil && len(l) == 0 {
-			emptyAllowlists = append(emptyAllowlists, name)
-		}
-	}
-	parts := []any{engine, bare, emptyAllowlists, files}
+	parts := []any{engine, spec, emptyAllowlists, files}
 	if len(builtins) > 0 {
-		parts = append(parts, builtins)
+		all, empty := bare(builtins)
+		parts = append(parts, all, empty)
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {

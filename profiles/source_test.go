@@ -46,6 +46,36 @@ func TestSourceMakesTheSamePolicy(t *testing.T) {
 	}
 }
 
+// A run that goes on is judged by the text of the template that it began with, whatever
+// a later release has under that name.
+func TestSourceKeepsBuiltins(t *testing.T) {
+	ask := "ask"
+	for name, builtin := range map[string]*ProfileSpec{
+		"default":         {Default: &ask, Rules: []RuleSpec{{Tools: []string{"s__get"}, Action: &ask, Examples: &ExamplesSpec{Match: []ExampleSpec{{Args: json.RawMessage(`{"a":"shown"}`)}}}}}},
+		"empty allowlist": {Allowlist: []string{}},
+	} {
+		before := set(t, `{"defaultProfile": "p", "profiles": {"p": {"extends": "builtin:careful@1"}}}`,
+			Options{Builtins: map[string]*ProfileSpec{"careful@1": builtin, "unused@1": {}}})
+		kept, err := before.Source()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gone := range []string{"shown", "unused"} {
+			if strings.Contains(string(kept), gone) {
+				t.Errorf("%s: %q is kept: %s", name, gone, kept)
+			}
+		}
+		after, err := FromSource(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := call(t, "s__do", `{}`)
+		if was, is := before.Default().Decide(c), after.Default().Decide(c); is.Disposition != was.Disposition || is.Revision != was.Revision {
+			t.Errorf("%s: %s %s, was %s %s", name, is.Disposition, is.Revision, was.Disposition, was.Revision)
+		}
+	}
+}
+
 func TestSourcesThatAreNone(t *testing.T) {
 	for _, text := range []string{"", "{", `{"evaluation": {"defaultProfile": "gone"}}`, `{"empty_allowlists": ["gone"]}`} {
 		if set, err := FromSource([]byte(text)); err == nil || set != nil {

@@ -88,6 +88,9 @@ type RuleSpec struct {
 	Recipients []string `json:"recipients,omitempty"`
 	Commands   []string `json:"commands,omitempty"`
 	Net        []string `json:"net,omitempty"`
+	// Known says whether what the calls mean must be known, so that the keys above can
+	// be decided, or must not be.
+	Known *bool `json:"known,omitempty"`
 	// When is the condition over the call; without one the rule matches
 	// every call of its tools.
 	When *When `json:"when,omitempty"`

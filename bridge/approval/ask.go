@@ -40,65 +40,90 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 
 // Ask puts a call to people and waits for the verdict. The request has one item.
 // If the answer is already known (see [Broker.Precheck]), Ask returns it at once.
-// Otherwise it waits for its turn, then at most Decision.Timeout for an answer.
+// Otherwise it waits for the calls that its script makes together with it (see
+// Request.Idle) and for its turn, then at most Decision.Timeout for an answer.
 // If ctx ends first, the call is withdrawn and the error is ctx's cause. Any
 // other error except [ErrFlood] means that the request could not be stored; the
 // verdict is then a denial.
 //
-// A call joins a request that nobody has seen yet if it is the same call, or was
-// made at the same place in the script, and both ask for the same reasons; it
-// then has the time that the request has left. An approval covers what was
-// shown, so nothing joins a request that somebody may have seen.
+// Calls of one run that wait together make one request, in the order in which they
+// were made, up to a bound; see [Request.takes]. A further call joins a request that
+// nobody has seen yet, and then has the time that the request has left. An approval
+// covers what was shown, so nothing joins a request that somebody may have seen.
 func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
-	call := r.Items[0].Call
-	q, v, err := b.enter(ctx, r)
-	if q == nil {
+	w, v, err := b.enter(ctx, r)
+	if w == nil {
 		return v, err
 	}
-	var timeout <-chan time.Time
-	for turn := q.turn; ; {
+	if !b.awaitTurn(ctx, w, r.Idle) {
+		b.leave(w, context.Cause(ctx))
+		return withdrawn(ctx)
+	}
+	q := w.question
+	for timeout := time.After(b.left(q)); ; {
 		select {
-		case <-turn: // the time to answer runs from now on
-			turn, timeout = nil, time.After(b.left(q))
 		case <-timeout:
 			if left := b.left(q); left > 0 { // the time was extended
 				timeout = time.After(left)
 				continue
 			}
 			b.expire(q)
-		case <-b.news(q):
+		case <-b.news():
 			b.sync()
 		case <-q.settled:
-			v := q.verdict.About(call)
+			v := q.verdict.About(w.row)
 			return v, b.flood(r.Run, v)
 		case <-ctx.Done():
-			b.withdraw(q, context.Cause(ctx))
+			b.leave(w, context.Cause(ctx))
 			return withdrawn(ctx)
 		}
 	}
 }
 
-// enter returns the question that a call will wait for, or the verdict if there
-// already is one.
-func (b *Broker) enter(ctx context.Context, r Request) (*openQuestion, Verdict, error) {
+// enter has a call wait for people, or returns the verdict if there already is one.
+func (b *Broker) enter(ctx context.Context, r Request) (*waitingCall, Verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	v, ok, err := b.questions.precheck(ctx, r)
 	if ok {
 		return nil, v, err
 	}
-	q := b.questions.earlier(r)
-	if q == nil {
-		q = b.questions.join(r)
+	r.Idle = nil // a store keeps the rest
+	return b.questions.wait(r), Verdict{}, nil
+}
+
+// awaitTurn waits until a call belongs to a question, and reports whether it does
+// before ctx ends.
+func (b *Broker) awaitTurn(ctx context.Context, w *waitingCall, idle func() (int, <-chan struct{})) bool {
+	for {
+		calls, moves := 0, (<-chan struct{})(nil)
+		if idle != nil {
+			calls, moves = idle()
+		}
+		var further <-chan time.Time
+		if left := b.gathered(w, calls, idle != nil); left > 0 {
+			further = time.After(left)
+		} else {
+			moves = nil
+		}
+		select {
+		case <-w.turn:
+			return true
+		case <-moves:
+		case <-further:
+		case <-ctx.Done():
+			return false
+		}
 	}
-	if q == nil {
-		q = b.questions.add(r)
-	}
-	q.waits++
-	return q, Verdict{}, nil
+}
+
+func (b *Broker) gathered(w *waitingCall, calls int, idle bool) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.questions.gathered(w, calls, idle)
 }
 
 // left returns how long people still have to answer a question.
@@ -123,14 +148,11 @@ func (b *Broker) flood(run string, v Verdict) error {
 	return b.questions.limiter.flood(run)
 }
 
-// news returns a channel that is closed when somebody else may have settled q;
-// nil as long as nobody can.
-func (b *Broker) news(q *openQuestion) <-chan struct{} {
+// news returns a channel that is closed when somebody else may have settled a
+// question.
+func (b *Broker) news() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !q.asked {
-		return nil
-	}
 	return b.questions.synced
 }
 
@@ -164,12 +186,19 @@ func (b *Broker) expire(q *openQuestion) {
 	}
 }
 
-// withdraw ends one call's wait for a question; the last to leave ends the
-// question, with why.
-func (b *Broker) withdraw(q *openQuestion, why error) {
+// leave ends one call's wait; the last to leave a question ends it, with why.
+func (b *Broker) leave(w *waitingCall, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	q := w.question
+	if q == nil {
+		b.questions.unask(unanswered(why), func(other *waitingCall) bool { return other == w })
+		return
+	}
 	if q.waits--; q.waits == 0 && b.questions.open[q.request.ID] == q {
 		b.questions.end(q, unanswered(why))
+	}
+	if u := q.verdict.Use; u.Grant != "" { // it was answered in the same moment
+		b.questions.grants.release(u.Grant, 1)
 	}
 }

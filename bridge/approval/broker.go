@@ -50,18 +50,23 @@ func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 func (b *Broker) EndRun(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.questions.unask(unanswered(nil), func(w *waitingCall) bool { return w.request.Run == run })
 	for _, q := range b.questions.open {
 		if q.request.Run == run {
 			b.questions.end(q, unanswered(nil))
 		}
 	}
 	b.questions.forgetRun(run)
+	if err := b.questions.grants.endRun(run); err != nil { // nobody makes calls of it any more
+		b.o.Logger.Warn("the grants of a run that has ended stay until they expire", "run", run, "err", err)
+	}
 }
 
 // EndSession forgets a session, its grants included. Its runs have ended.
 func (b *Broker) EndSession(session string) error {
 	b.mu.Lock()
 	delete(b.questions.limiter.asked, session)
+	delete(b.questions.limiter.lists, session)
 	b.mu.Unlock()
 	err := b.store.DropGrants(background(), func(g Grant) bool { return g.Key.Session == session })
 	if err != nil {

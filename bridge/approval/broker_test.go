@@ -25,14 +25,15 @@ const (
 )
 
 // question is a request about one call of run r1, session s1, as the changes
-// have it.
+// have it. The tool has changed, so that it makes no request with others unless they
+// come from the same place of the script.
 func question(call int, changes ...func(*Request)) Request {
 	args, err := canon.Parse(fmt.Appendf(nil, `{"n":%d}`, call))
 	if err != nil {
 		panic(err)
 	}
 	r := Request{
-		Run: "r1", Server: "fs", Tool: "delete", Script: "fs__delete",
+		Run: "r1", Server: "fs", Tool: "delete", Script: "fs__delete", Difference: []string{"+ a change"},
 		Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Timeout: patient, Revision: "rev1"},
 		Items: []Item{{
 			Call: call, Shown: canon.Display(args, canon.DisplayOptions{}),
@@ -45,11 +46,17 @@ func question(call int, changes ...func(*Request)) Request {
 	return r
 }
 
+func ordinary(r *Request)                    { r.Difference = nil }
 func inRun(run string) func(*Request)        { return func(r *Request) { r.Run = run } }
 func inSession(s string) func(*Request)      { return func(r *Request) { r.Items[0].Key.Session = s } }
 func risk(risk profiles.Risk) func(*Request) { return func(r *Request) { r.Decision.Risk = risk } }
 func within(d time.Duration) func(*Request)  { return func(r *Request) { r.Decision.Timeout = d } }
-func remembered(r *Request)                  { r.Decision.Remember = true }
+func remembered(r *Request) {
+	r.Decision.Remember = true
+	for i := range r.Items {
+		r.Items[i].Cover = Cover{Kind: "delete", Bound: []Bound{{"path", Exact, "/a"}}, Free: []string{"n"}}
+	}
+}
 func onLine(n int) func(*Request) {
 	return func(r *Request) { r.Items[0].Position = analysis.Position{Line: n, Column: 3} }
 }
@@ -152,7 +159,7 @@ var (
 func queued(b *Broker) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.questions.queue[0].request.ID
+	return b.questions.queue[0].request.ID // which is none yet
 }
 
 // grants are the broker's grants.
@@ -175,7 +182,7 @@ func empty(t *testing.T, b *Broker) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.questions.open)+len(b.questions.queue)+len(grants)+len(b.questions.limiter.asked)+len(b.questions.limiter.denied)+len(b.questions.limiter.refusals)+len(b.questions.limiter.cooldowns)+len(b.questions.watchers) > 0 {
+	if len(b.questions.open)+len(b.questions.queue)+len(grants)+len(b.questions.limiter.asked)+len(b.questions.limiter.denied)+len(b.questions.limiter.refusals)+len(b.questions.limiter.cooldowns)+len(b.questions.limiter.lists)+len(b.questions.watchers) > 0 {
 		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, denied %v, refusals %v, cooldowns %v, watchers %v",
 			b.questions.open, b.questions.queue, grants, b.questions.limiter.asked, b.questions.limiter.denied, b.questions.limiter.refusals, b.questions.limiter.cooldowns, b.questions.watchers)
 	}
@@ -245,8 +252,10 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 		b := New(Options{})
 		r := question(1, within(second))
 		b.mu.Lock()
-		o := b.questions.add(r) // nobody waits for it, so no timer expires it
+		w := b.questions.wait(r) // nobody waits for it, so no timer expires it
+		b.questions.gathered(w, 0, false)
 		b.mu.Unlock()
+		o := w.question
 		time.Sleep(second)
 		if lost := tooLate(t, b, o.request, yes); lost.Reason != Timeout {
 			t.Errorf("it lost to %+v", lost)
@@ -378,7 +387,7 @@ func TestRefusedInsteadOfQueued(t *testing.T) {
 }
 
 func TestBoundsOfOpenQuestions(t *testing.T) {
-	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+	bubble(t, Limits{Budget: 1000}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		open := func(run string) int { return len(b.Take(run)) }
@@ -403,7 +412,7 @@ func TestBoundsOfOpenQuestions(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
-	bubble(t, Limits{PerRun: 1000, PerSession: 1000}, func(t *testing.T, b *Broker) {
+	bubble(t, Limits{PerRun: 1000, PerSession: 1000, Budget: 1000}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for call := range 201 {
 			asks(ctx, b, question(call))
@@ -577,20 +586,6 @@ func TestCallsOfALoopFoldUntilTheyAreSeen(t *testing.T) {
 	})
 }
 
-func TestAFoldHasBounds(t *testing.T) {
-	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-		ctx, cancel := context.WithCancel(t.Context())
-		for call := range maxItems + 1 {
-			asks(ctx, b, question(call, onLine(4)))
-		}
-		if all := b.Take("r1"); len(all) != 2 || len(all[0].Items) != maxItems || len(all[1].Items) != 1 {
-			t.Errorf("%d questions", len(all))
-		}
-		cancel()
-		synctest.Wait()
-	})
-}
-
 func TestVerdictsThatSettleNothing(t *testing.T) {
 	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
 		first, second, third := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2)), asks(t.Context(), b, question(3))
@@ -678,7 +673,13 @@ func TestWhatAVerdictMayBe(t *testing.T) {
 		{"yes, for the session, where it may not be remembered", plain, Verdict{Approve: true, Scope: SessionScope}, false},
 		{"yes, for any arguments, where it may not be remembered", plain, Verdict{Approve: true, Scope: AnyArgs}, false},
 		{"yes, for the session", question(1, remembered), Verdict{Approve: true, Scope: SessionScope}, true},
-		{"yes, for any arguments", question(1, remembered), Verdict{Approve: true, Scope: AnyArgs}, true},
+		{"yes, for any arguments, which is not offered any more", question(1, remembered), Verdict{Approve: true, Scope: AnyArgs}, false},
+		{"yes, for the session, to a call that has no cover", question(1, func(r *Request) { r.Decision.Remember = true }), Verdict{Approve: true, Scope: SessionScope}, false},
+		{"yes, for this run, twenty times", question(1, remembered), Verdict{Approve: true, Scope: RunScope, Count: 20}, true},
+		{"yes, for this run, however often", question(1, remembered), Verdict{Approve: true, Scope: RunScope}, false},
+		{"yes, for this run, too often", question(1, remembered), Verdict{Approve: true, Scope: RunScope, Count: MaxCount + 1}, false},
+		{"yes, for this run, where it may not be remembered", plain, Verdict{Approve: true, Scope: RunScope, Count: 20}, false},
+		{"yes, once, and a number", question(1, remembered), Verdict{Approve: true, Scope: Once, Count: 20}, false},
 		{"yes, without the reason it needs", critical, yes, false},
 		{"yes, with blanks for a reason", critical, Verdict{Approve: true, Text: " \n\t"}, false},
 		{"yes, with a reason", critical, Verdict{Approve: true, Text: "ticket 7"}, true},
@@ -720,37 +721,6 @@ func TestUnreachedPersonIsAskedAgain(t *testing.T) {
 			wantAnswer(t, c, NoApprover)
 		}
 	})
-}
-
-func TestBudgetOfASession(t *testing.T) {
-	for name, sameTime := range map[string]bool{"one after the other": false, "at the same time": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-				ctx, cancel := context.WithCancel(t.Context())
-				for call := range 20 {
-					c := asks(ctx, b, question(call, risk(profiles.Low)))
-					if !sameTime {
-						settle(t, b, only(t, b, "r1"), yes)
-						wantAnswer(t, c, "yes")
-					}
-				}
-				for _, r := range []profiles.Risk{profiles.Low, profiles.Medium} {
-					a := wantAnswer(t, asks(ctx, b, question(30, risk(r))), RateLimited)
-					if a.verdict.Channel != "limit" || a.verdict.Text != "20 questions in 10m0s are enough" {
-						t.Errorf("got %+v", a.verdict)
-					}
-				}
-				stillAsks(t, asks(ctx, b, question(31, risk(profiles.High))))
-				stillAsks(t, asks(ctx, b, question(32, risk(profiles.Low), inRun("r2"), inSession("s2"))))
-				cancel()
-				synctest.Wait()
-				time.Sleep(10*minute - instant)
-				wantAnswer(t, asks(t.Context(), b, question(33, risk(profiles.Low))), RateLimited)
-				time.Sleep(instant)
-				stillAsks(t, asks(t.Context(), b, question(34, risk(profiles.Low))))
-			})
-		})
-	}
 }
 
 func ofTool(tool string) func(*Request) {
@@ -891,8 +861,18 @@ func TestFloodStopsTheRun(t *testing.T) {
 func grant(t *testing.T, b *Broker, r Request, scope Scope) {
 	t.Helper()
 	c := asks(t.Context(), b, r)
-	settle(t, b, only(t, b, r.Run), Verdict{Approve: true, Scope: scope, By: "ann"})
+	v := Verdict{Approve: true, Scope: scope, By: "ann"}
+	if scope == RunScope {
+		v.Count = 20
+	}
+	settle(t, b, only(t, b, r.Run), v)
 	wantAnswer(t, c, "yes")
+}
+
+// sends has a grant answer a call, which is then sent.
+func sends(t *testing.T, b *Broker, r Request) {
+	t.Helper()
+	b.Used(wantAnswer(t, asks(t.Context(), b, r), "yes").verdict.Use)
 }
 
 // A grant ends, is used up, is visible, and is never broader than
@@ -903,20 +883,26 @@ func TestGrant(t *testing.T) {
 		change  func(*Request)
 		covered bool
 	}{
-		"the same call":                    {SessionScope, func(*Request) {}, true},
-		"in another run":                   {SessionScope, inRun("r2"), true},
-		"in another session":               {SessionScope, inSession("s2"), false},
-		"with other arguments":             {SessionScope, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, false},
-		"any arguments":                    {AnyArgs, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, true},
-		"any arguments, another session":   {AnyArgs, inSession("s2"), false},
-		"any arguments, another profile":   {AnyArgs, func(r *Request) { r.Items[0].Key.Profile = "other" }, false},
-		"any arguments, another server":    {AnyArgs, func(r *Request) { r.Items[0].Key.Server = "other" }, false},
-		"any arguments, another tool":      {AnyArgs, func(r *Request) { r.Items[0].Key.Tool = "other" }, false},
-		"any arguments, the tool changed":  {AnyArgs, func(r *Request) { r.Items[0].Key.Definition = "def2" }, false},
-		"any arguments, the policy":        {AnyArgs, func(r *Request) { r.Items[0].Key.Revision = "rev2" }, false},
-		"what may not be remembered":       {AnyArgs, func(r *Request) { r.Decision.Remember = false }, false},
-		"what needs a reason":              {AnyArgs, func(r *Request) { r.Decision.RequireReason = true }, false},
-		"what needs the tool's name typed": {AnyArgs, func(r *Request) { r.Decision.Manual = true }, false},
+		"the same call":                  {SessionScope, func(*Request) {}, true},
+		"in another run":                 {SessionScope, inRun("r2"), true},
+		"in another session":             {SessionScope, inSession("s2"), false},
+		"with other free arguments":      {SessionScope, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, true},
+		"with another bound argument":    {SessionScope, func(r *Request) { r.Items[0].Cover.Bound = []Bound{{"path", Exact, "/b"}} }, false},
+		"a call that offers no cover":    {SessionScope, func(r *Request) { r.Items[0].Cover = Cover{} }, false},
+		"another profile":                {SessionScope, func(r *Request) { r.Items[0].Key.Profile = "other" }, false},
+		"another server":                 {SessionScope, func(r *Request) { r.Items[0].Key.Server = "other" }, false},
+		"the server is another one":      {SessionScope, func(r *Request) { r.Items[0].Key.Identity = "other" }, false},
+		"another tool":                   {SessionScope, func(r *Request) { r.Items[0].Key.Tool = "other" }, false},
+		"the tool changed":               {SessionScope, func(r *Request) { r.Items[0].Key.Definition = "def2" }, false},
+		"the policy":                     {SessionScope, func(r *Request) { r.Items[0].Key.Revision = "rev2" }, false},
+		"what may not be remembered":     {SessionScope, func(r *Request) { r.Decision.Remember = false }, false},
+		"what needs a reason":            {SessionScope, func(r *Request) { r.Decision.RequireReason = true }, false},
+		"what needs the name typed":      {SessionScope, func(r *Request) { r.Decision.Manual = true }, false},
+		"what several must allow":        {SessionScope, quorum(2, false), false},
+		"what is critical":               {SessionScope, risk(profiles.Critical), false},
+		"for the run":                    {RunScope, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, true},
+		"for the run, in another one":    {RunScope, inRun("r2"), false},
+		"for the run, with another path": {RunScope, func(r *Request) { r.Items[0].Cover.Bound = []Bound{{"path", Exact, "/b"}} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
@@ -935,14 +921,32 @@ func TestGrant(t *testing.T) {
 }
 
 func TestGrantOfAFold(t *testing.T) {
-	for scope, want := range map[Scope]int{SessionScope: 3, AnyArgs: 1, Once: 0} {
+	elsewhere := func(r *Request) { r.Items[0].Cover.Bound = []Bound{{"path", Exact, "/b"}} }
+	for name, row := range map[string]struct {
+		yes   Verdict
+		third func(*Request)
+		want  []int // uses left, of each grant
+	}{
+		"once":                         {Verdict{Scope: Once}, remembered, nil},
+		"for the session":              {Verdict{Scope: SessionScope}, remembered, []int{100}},
+		"for the session, two kinds":   {Verdict{Scope: SessionScope}, elsewhere, []int{100, 100}},
+		"for the run":                  {Verdict{Scope: RunScope, Count: 20}, remembered, []int{17}},
+		"for the run, these three":     {Verdict{Scope: RunScope, Count: 3}, remembered, nil},
+		"for the run, two kinds of it": {Verdict{Scope: RunScope, Count: 20}, elsewhere, []int{18, 19}},
+	} {
 		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-			for call := range 3 {
+			for call := range 2 {
 				asks(t.Context(), b, question(call, remembered, onLine(1)))
 			}
-			settle(t, b, only(t, b, "r1"), Verdict{Approve: true, Scope: scope})
-			if got := len(grants(t, b)); got != want {
-				t.Errorf("%s made %d grants, want %d", scope, got, want)
+			asks(t.Context(), b, question(2, remembered, onLine(1), row.third))
+			row.yes.Approve = true
+			settle(t, b, only(t, b, "r1"), row.yes)
+			var got []int
+			for _, g := range grants(t, b) {
+				got = append(got, g.Left)
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("%s: uses left (-want +got):\n%s", name, diff)
 			}
 		})
 	}
@@ -953,7 +957,7 @@ func TestGrantEnds(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		grant(t, b, r, SessionScope)
 		g := grants(t, b)[0]
-		if g.Until.Sub(g.Made) != time.Hour || g.Left != 100 || g.Key != r.Items[0].Key {
+		if g.Until.Sub(g.Made) != time.Hour || g.Left != 100 || g.Uses != 100 || g.Key != r.Items[0].Key {
 			t.Errorf("granted %+v", g)
 		}
 		time.Sleep(time.Hour - instant)
@@ -967,7 +971,7 @@ func TestGrantEnds(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		grant(t, b, r, SessionScope)
 		for range 100 {
-			wantAnswer(t, asks(t.Context(), b, r), "yes")
+			sends(t, b, r)
 		}
 		stillAsks(t, asks(t.Context(), b, r))
 	})

@@ -1,8 +1,11 @@
 package approval
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"codemode-bridge/bridge/canon"
 )
 
 // A Cover says what wider answers to a call would cover: which calls are like it.
@@ -13,10 +16,12 @@ import (
 type Cover struct {
 	// Kind says which calls are alike, as in a sentence: "write", or a tool's name,
 	// "add_issue_comment". Only calls of one server can be alike.
-	Kind  string   `json:"kind,omitempty"`
-	Bound []Bound  `json:"bound,omitempty"` // what must be as it is, in order of weight
-	Free  []string `json:"free,omitempty"`  // the arguments that may differ
-	None  string   `json:"none,omitempty"`  // why no wider answer is offered; empty if one is
+	Kind string `json:"kind,omitempty"`
+	// Across reports that Kind is no tool's name: calls of several tools are alike.
+	Across bool     `json:"across,omitempty"`
+	Bound  []Bound  `json:"bound,omitempty"` // what must be as it is, in order of weight
+	Free   []string `json:"free,omitempty"`  // the arguments that may differ
+	None   string   `json:"none,omitempty"`  // why no wider answer is offered; empty if one is
 }
 
 // A Bound is one thing that must be as it is.
@@ -49,9 +54,9 @@ func (c Cover) covers(one Cover) (why string) {
 	switch {
 	case !c.Offered():
 		return "nothing further is covered"
-	case one.None != "":
-		return one.None
-	case one.Kind != c.Kind:
+	case !one.Offered():
+		return "no yes covers it: " + one.None
+	case one.Kind != c.Kind || one.Across != c.Across:
 		return "it is another kind of call"
 	}
 	for _, b := range one.Bound {
@@ -94,4 +99,103 @@ func inFolder(folder, other string) bool {
 	}
 	rest, ok := strings.CutPrefix(other, folder)
 	return ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || strings.HasSuffix(folder, "/") || strings.HasSuffix(folder, `\`))
+}
+
+// with returns the cover of two calls that are asked about together; false if
+// they are not alike. What only one of them leaves free is free, since both are
+// shown.
+func (c Cover) with(one Cover) (Cover, bool) {
+	all := c
+	all.Bound, all.Free = slices.Clone(c.Bound), slices.Clone(c.Free)
+	for _, b := range one.Bound {
+		if b.Kind == Mentions && !slices.Contains(all.Bound, b) {
+			all.Bound = append(all.Bound, b)
+		}
+	}
+	for _, name := range one.Free {
+		if !slices.Contains(all.Free, name) {
+			all.Free = append(all.Free, name)
+		}
+	}
+	return all, c.Offered() && one.Offered() && c.Kind == one.Kind && c.Across == one.Across && slices.Equal(c.exact(), one.exact())
+}
+
+// exact returns the bounds that every further call must have.
+func (c Cover) exact() []Bound {
+	return slices.DeleteFunc(slices.Clone(c.Bound), func(b Bound) bool { return b.Kind == Mentions })
+}
+
+// maxBoundShown bounds a bound's value in words, in runes. Longer ones are shown as
+// arguments anyway.
+const maxBoundShown = 60
+
+// String says what the bound holds on to, as in "under /work/app" or "owner acme".
+func (b Bound) String() string {
+	value := canon.Escape(b.Value)
+	if len([]rune(value)) > maxBoundShown && b.Kind != UnderFolder {
+		return b.Param + " as it is"
+	}
+	switch b.Kind {
+	case UnderFolder:
+		if b.Param == "folder" {
+			return "under " + value
+		}
+		return b.Param + " under " + value
+	case AtHost:
+		return "at " + value
+	case ToRecipient:
+		return "to " + value
+	case Mentions:
+		return "naming " + value
+	default:
+		return b.Param + " " + value
+	}
+}
+
+// Where says in a few words what a wider yes is limited to: "under /work/app", "to
+// ann@example.com", "owner acme, repo web".
+func (c Cover) Where() string {
+	var parts []string
+	for _, b := range c.Bound {
+		if b.Kind != Mentions {
+			parts = append(parts, b.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String says what a wider yes binds and what it leaves free, as in
+// "add_issue_comment with owner acme, repo web; any body, issue_number".
+func (c Cover) String() string {
+	switch {
+	case c.Kind == "":
+		return ""
+	case c.None != "":
+		return "this call only: " + c.None
+	}
+	text := canon.Escape(c.Kind)
+	if where := c.Where(); where != "" && c.Bound[0].Kind == Exact {
+		text += " with " + where
+	} else if where != "" {
+		text += " " + where
+	}
+	var names []string
+	for _, b := range c.Bound {
+		if b.Kind == Mentions {
+			names = append(names, canon.Escape(b.Value))
+		}
+	}
+	free := make([]string, len(c.Free))
+	for i, name := range c.Free {
+		free[i] = canon.Escape(name)
+	}
+	switch {
+	case len(free) > 0 && len(names) > 0:
+		text += fmt.Sprintf("; any %s that names no host but %s", strings.Join(free, ", "), strings.Join(names, ", "))
+	case len(free) > 0:
+		text += "; any " + strings.Join(free, ", ")
+	default:
+		text += "; nothing may differ"
+	}
+	return text
 }

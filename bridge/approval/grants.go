@@ -9,23 +9,31 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// How long and how often a grant can be used.
+// How long and how often a grant for a session can be used, and how long one for a
+// run holds at most, which may be paused in between.
 const (
-	grantFor  = time.Hour
-	grantUses = 100
+	grantFor    = time.Hour
+	grantUses   = 100
+	runGrantFor = 24 * time.Hour
 )
 
-// A Grant is a remembered approval. It ends with its session, so with its bridge
-// at the latest, and is void once the tool's definition or the policy changes.
+// A Grant is a remembered approval. It ends with its session, so with its bridge at
+// the latest, or with its run, whichever bridge has that. It is void once the tool's
+// definition or the policy changes.
 type Grant struct {
 	ID string `json:"id"`
 	// Bridge is the process that has the session: a session belongs to one process
 	// alone, and no other process uses its grants.
-	Bridge  string `json:"bridge,omitempty"`
-	Key     Key    `json:"key"`
-	AnyArgs bool   `json:"any_args,omitempty"` // Key.Args does not count
+	Bridge string `json:"bridge,omitempty"`
+	// Run is the run whose calls alone it covers; empty for a session's.
+	Run string `json:"run,omitempty"`
+	Key Key    `json:"key"`
+	// Cover says which calls it covers. Only grants of earlier releases have none:
+	// they cover nothing.
+	Cover   Cover  `json:"cover,omitzero"`
+	AnyArgs bool   `json:"any_args,omitempty"` // of an earlier release
 	Script  string `json:"script"`             // the tool's name in scripts
-	// Covers are the arguments that it covers, in words, cut if they are long.
+	// Covers is Cover in words.
 	Covers  string `json:"covers,omitempty"`
 	Client  string `json:"client,omitempty"`  // of the session, as it calls itself
 	Profile string `json:"profile,omitempty"` // that was asked under, by its name: Key has none for what binds eval
@@ -35,33 +43,66 @@ type Grant struct {
 	By            string    `json:"by"`
 	Made          time.Time `json:"made"`
 	Until         time.Time `json:"until"`
-	Left          int       `json:"left"` // uses
+	// Uses is how many calls it covers in all. The audit log counts them, each in
+	// one step with the intent of its call; Left is what the store of requests was
+	// told of that, and may be too high after a crash.
+	Uses int `json:"uses,omitempty"`
+	Left int `json:"left"`
 }
 
-// covers reports whether the grant approves a call.
-func (g Grant) covers(k Key) bool {
-	if g.AnyArgs {
-		k.Args = canon.Digest{}
+// A Use is one use of a grant, for one call. It is reserved when the grant answers,
+// and counts with the record of the call's intent.
+type Use struct {
+	Grant string
+	Of    int // the uses that the grant has in all
+}
+
+// covers reports whether the grant approves a call of a run.
+func (g Grant) covers(run string, i Item) bool {
+	if g.AnyArgs || g.Run != "" && g.Run != run {
+		return false
 	}
-	return g.Key == k
+	had, has := alike(g.Key, g.Cover), alike(i.Key, i.Cover)
+	if g.Run != "" { // whatever session has taken the run up
+		had.Session, has.Session = "", ""
+	}
+	return had == has && g.Cover.covers(i.Cover) == ""
 }
 
-// sessionGrants are the grants of this process's sessions.
-type sessionGrants struct{ o *Options }
+// alike returns what two calls must have in common to be alike, besides what their
+// covers bind.
+func alike(k Key, c Cover) Key {
+	k.Args = canon.Digest{}
+	if c.Across {
+		k.Tool, k.Definition = "", ""
+	}
+	return k
+}
 
-// add remembers an approval: for each call with its exact arguments, or once for
-// the tool with any arguments.
-func (s sessionGrants) add(r Request, v Verdict) error {
-	made := map[Key]bool{}
-	for _, i := range r.Calls() {
-		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: i.Script, Profile: i.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
-		if g.AnyArgs {
-			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
+// alikeKeys reports whether two calls may be alike, but for what their covers bind.
+func alikeKeys(i, o Item) bool { return alike(i.Key, i.Cover) == alike(o.Key, o.Cover) }
+
+// grantBook keeps the grants that this process's runs use. The broker's lock guards
+// it.
+type grantBook struct {
+	o        *Options
+	reserved map[string]int  // uses that wait for the records of their calls, by grant
+	runs     map[string]bool // runs that may have grants
+}
+
+// add remembers an approval, once for each kind of call.
+func (s grantBook) add(r Request, v Verdict) error {
+	for _, kind := range r.groups() {
+		first := kind.items[0]
+		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Key: first.Key, Cover: kind.cover, Covers: canon.Clip(kind.cover.String(), maxCovers), Script: first.Script,
+			Client: r.Client, Profile: first.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Uses: grantUses}
+		if v.Scope == RunScope {
+			g.Run, g.Until, g.Uses = r.Run, v.Time.Add(runGrantFor), v.Count-len(kind.items)
+			s.runs[r.Run] = true
 		}
-		if made[g.Key] {
+		if g.Left = g.Uses; g.Left <= 0 {
 			continue
 		}
-		made[g.Key] = true
 		if err := s.o.Store.AddGrant(background(), g); err != nil {
 			return err
 		}
@@ -72,13 +113,10 @@ func (s sessionGrants) add(r Request, v Verdict) error {
 // maxCovers bounds Grant.Covers, in bytes.
 const maxCovers = 300
 
-var errUsedUp = errors.New("the grant is used up")
-
-// use answers a request from a grant, using it once. A call whose approval may not
-// be remembered is asked about even if there is a grant.
-func (s sessionGrants) use(ctx context.Context, r Request) (Verdict, bool, error) {
-	d := r.Decision
-	if !d.Remember || d.Manual || d.RequireReason || len(d.Quorums) > 0 {
+// use answers a request from a grant, and reserves a use for each of its calls. A
+// call whose approval may not be remembered is asked about even if there is a grant.
+func (s grantBook) use(ctx context.Context, r Request) (Verdict, bool, error) {
+	if !mayWiden(r.Decision) {
 		return Verdict{}, false, nil
 	}
 	all, err := s.valid(ctx)
@@ -86,25 +124,68 @@ func (s sessionGrants) use(ctx context.Context, r Request) (Verdict, bool, error
 		return Verdict{Reason: AuditUnavailable, Channel: "grant"}, false, err
 	}
 	for _, g := range all {
-		if g.Bridge != s.o.Bridge || !g.covers(r.Items[0].Key) {
+		if g.Run == "" && g.Bridge != s.o.Bridge || g.Left-s.reserved[g.ID] < len(r.Items) || !g.coversAll(r) {
 			continue
 		}
-		err := s.o.Store.UpdateGrant(ctx, g.ID, func(g *Grant) error {
-			if g.Left <= 0 {
-				return errUsedUp
-			}
-			g.Left--
-			return nil
-		})
-		if err == nil { // otherwise it was revoked or used up in between
-			return Verdict{Approve: true, Scope: Once, By: g.By, Channel: "grant", Time: time.Now()}, true, nil
+		s.reserved[g.ID] += len(r.Items)
+		if g.Run != "" {
+			s.runs[g.Run] = true
 		}
+		return Verdict{Approve: true, Scope: Once, By: g.By, Channel: "grant", Time: time.Now(), Use: Use{g.ID, g.Uses}}, true, nil
 	}
 	return Verdict{}, false, nil
 }
 
+func (g Grant) coversAll(r Request) bool {
+	for _, i := range r.Items {
+		if !g.covers(r.Run, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// release gives back uses that were reserved.
+func (s grantBook) release(grant string, n int) {
+	if s.reserved[grant] -= n; s.reserved[grant] <= 0 {
+		delete(s.reserved, grant)
+	}
+}
+
+// endRun drops the grants of a run.
+func (s grantBook) endRun(run string) error {
+	if !s.runs[run] {
+		return nil
+	}
+	delete(s.runs, run)
+	return s.o.Store.DropGrants(background(), func(g Grant) bool { return g.Run == run })
+}
+
+// Used says that the intent of a call is recorded, and with it the use of a grant.
+func (b *Broker) Used(u Use) {
+	if u.Grant == "" {
+		return
+	}
+	err := b.store.UpdateGrant(background(), u.Grant, func(g *Grant) error { g.Left--; return nil })
+	if err != nil && !errors.Is(err, ErrUnknown) { // the use stays reserved, so that it counts all the same
+		b.o.Logger.Error("counting the use of a grant", "grant", u.Grant, "err", err)
+		return
+	}
+	b.Unused(u)
+}
+
+// Unused gives back a use that was reserved for a call that was not sent.
+func (b *Broker) Unused(u Use) {
+	if u.Grant == "" {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.questions.grants.release(u.Grant, 1)
+}
+
 // valid returns the grants that hold at this moment, the oldest first.
-func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
+func (s grantBook) valid(ctx context.Context) ([]Grant, error) {
 	all, err := s.o.Store.Grants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the grants: %w", err)
@@ -121,6 +202,6 @@ func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
 
 // orphaned reports whether a grant's session has ended with its bridge. Older
 // releases did not store which bridge that is.
-func (s sessionGrants) orphaned(g Grant) bool {
-	return g.Bridge != s.o.Bridge && (g.Bridge == "" || s.o.Gone(g.Bridge))
+func (s grantBook) orphaned(g Grant) bool {
+	return g.Run == "" && g.Bridge != s.o.Bridge && (g.Bridge == "" || s.o.Gone(g.Bridge))
 }

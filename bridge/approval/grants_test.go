@@ -26,7 +26,7 @@ func TestGrantEndsWithItsBridge(t *testing.T) {
 			t.Fatalf("the grants are %+v", all)
 		}
 		got := Grant{Covers: all[0].Covers, Client: all[0].Client, Bridge: all[0].Bridge}
-		if diff := cmp.Diff(Grant{Covers: `{"n":1}`, Client: "Claude Code", Bridge: "b1"}, got); diff != "" {
+		if diff := cmp.Diff(Grant{Covers: "delete with path /a; any n", Client: "Claude Code", Bridge: "b1"}, got); diff != "" {
 			t.Fatalf("the grant (-want +got):\n%s", diff)
 		}
 		wantAnswer(t, asks(t.Context(), first, r), "yes")
@@ -46,7 +46,8 @@ func TestGrantEndsWithItsBridge(t *testing.T) {
 	})
 }
 
-// A grant of an older release, which does not say whose it is, covers nothing.
+// A grant of an older release, which does not say whose it is or what it binds,
+// covers nothing.
 func TestGrantOfAnOlderRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(Memory)
@@ -60,6 +61,90 @@ func TestGrantOfAnOlderRelease(t *testing.T) {
 		if left := grants(t, b); len(left) > 0 {
 			t.Errorf("listed are %+v", left)
 		}
+		old.ID, old.Bridge, old.AnyArgs = "g2", "b1", true
+		if err := store.AddGrant(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+		old.ID, old.AnyArgs = "g3", false
+		if err := store.AddGrant(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+		stillAsks(t, asks(t.Context(), b, question(2, remembered)))
 		b.EndRun("r1")
+	})
+}
+
+// A grant for a run ends with the run, and outlives a bridge that ends before.
+func TestGrantOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, gone := new(Memory), map[string]bool{}
+		of := func(bridge string) *Broker {
+			return New(Options{Store: store, Bridge: bridge, Gone: func(b string) bool { return gone[b] }})
+		}
+		r := question(1, remembered)
+		first, next := of("b1"), of("b2")
+		grant(t, first, r, RunScope)
+		sends(t, first, r)
+		gone["b1"] = true
+		resumed := question(2, remembered, inSession("s2"))
+		sends(t, next, resumed)
+		if err := next.Prune(t.Context(), time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if all := grants(t, next); len(all) != 1 || all[0].Left != 17 || all[0].Uses != 19 {
+			t.Errorf("left are %+v", all)
+		}
+		next.EndRun("r1")
+		if kept, err := store.Grants(t.Context()); err != nil || len(kept) > 0 {
+			t.Errorf("kept are %+v, %v", kept, err)
+		}
+		stillAsks(t, asks(t.Context(), next, resumed))
+		next.EndRun("r1")
+	})
+}
+
+// Calls at the same time use a grant no more often than it may be used. A use of a call that is not sent is
+// given back.
+func TestUsesAreReserved(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1, remembered))
+		settle(t, b, only(t, b, "r1"), Verdict{Approve: true, Scope: RunScope, Count: 3, By: "ann"})
+		wantAnswer(t, c, "yes")
+		second := wantAnswer(t, asks(t.Context(), b, question(2, remembered)), "yes").verdict.Use
+		third := wantAnswer(t, asks(t.Context(), b, question(3, remembered)), "yes").verdict.Use
+		if second != third || second.Of != 2 {
+			t.Errorf("the uses are %+v and %+v", second, third)
+		}
+		fourth := asks(t.Context(), b, question(4, remembered))
+		stillAsks(t, fourth)
+		b.Unused(third)
+		wantAnswer(t, asks(t.Context(), b, question(5, remembered)), "yes")
+		b.Used(second)
+		b.Used(third)
+		if left := grants(t, b); len(left) > 0 {
+			t.Errorf("left are %+v", left)
+		}
+	})
+}
+
+// A wider yes answers what waits and is like what was asked, and nothing else.
+func TestWhatWaitsIsCovered(t *testing.T) {
+	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
+		elsewhere := func(r *Request) { r.Items[0].Cover.Bound = []Bound{{"path", Exact, "/b"}} }
+		first := asks(t.Context(), b, question(1, remembered))
+		shown := only(t, b, "r1")
+		alike := asks(t.Context(), b, question(2, remembered))
+		queued := asks(t.Context(), b, question(3, remembered))
+		other := asks(t.Context(), b, question(4, remembered, elsewhere))
+		beyond := asks(t.Context(), b, question(5, remembered))
+		settle(t, b, shown, Verdict{Approve: true, Scope: RunScope, Count: 3, By: "ann"})
+		wantAnswer(t, first, "yes")
+		for _, c := range []<-chan answer{alike, queued} {
+			if a := wantAnswer(t, c, "yes"); a.verdict.Channel != "grant" || a.verdict.By != "ann" {
+				t.Errorf("answered by %+v", a.verdict)
+			}
+		}
+		stillAsks(t, other)
+		stillAsks(t, beyond)
 	})
 }

@@ -3,10 +3,9 @@ package approval
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
-
-	"codemode-bridge/profiles"
 )
 
 // Limits bound how much people are asked. Zero fields mean the defaults.
@@ -14,7 +13,7 @@ type Limits struct {
 	PerRun     int           // open requests of a run; 5. More wait their turn
 	PerSession int           // open requests of a session; 20
 	PerBridge  int           // open requests in all; 200
-	Budget     int           // new questions of a session in BudgetTime; 20. Beyond that, low and medium risk is refused
+	Budget     int           // new questions of a session in BudgetTime; 20. The next one asks how to go on
 	BudgetTime time.Duration // 10 minutes
 	Flood      int           // refused questions after which a run is stopped; 50
 	Refuse     bool          // refuse a request that would have to wait its turn
@@ -47,7 +46,12 @@ const (
 // dialog.
 type cooldown struct {
 	inARow int
-	tools  map[string]int // by path
+	tools  map[string]int     // by path
+	noMore map[string]Verdict // by path: a denial of every further call of the tool
+	asked  int                // questions put to people
+	// counted are the requests whose verdicts have been counted: a run that is
+	// resumed learns of the earlier ones from the store.
+	counted map[string]bool
 }
 
 // ErrFlood is what Ask returns when so many of a run's questions were refused
@@ -58,14 +62,15 @@ var ErrFlood = errors.New("the run was stopped: it asked for too many calls that
 // guards it.
 type limiter struct {
 	Limits
-	asked     map[string][]time.Time     // by session: when questions came up
+	asked     map[string][]time.Time     // by session: when questions came up, since somebody last said how to go on
+	lists     map[string]bool            // by session: whether people answer what is asked as a list
 	denied    map[string]map[Key]Verdict // by run: calls that a verdict refused
 	refusals  map[string]int             // by run: calls refused, asked or not
 	cooldowns map[string]cooldown        // by run
 }
 
 func newLimiter(l Limits) limiter {
-	return limiter{Limits: l.orDefaults(), asked: map[string][]time.Time{}, denied: map[string]map[Key]Verdict{},
+	return limiter{Limits: l.orDefaults(), asked: map[string][]time.Time{}, lists: map[string]bool{}, denied: map[string]map[Key]Verdict{},
 		refusals: map[string]int{}, cooldowns: map[string]cooldown{}}
 }
 
@@ -75,16 +80,21 @@ type load struct{ run, session, all int }
 
 // full reports whether so many requests are open that r must wait its turn. Each
 // denial lowers its run's bound by one, so that people deny a run no more than
-// maxDenialsInARow times, however many questions come at once.
+// maxDenialsInARow times, however many questions come at once. While people answer a
+// list, the next one is collected; and if the session has used up its budget, one
+// question alone asks how to go on.
 func (l *limiter) full(r Request, open load) bool {
+	if open.session > 0 && (l.lists[r.session()] || l.spent(r.session()) > 0) {
+		return true
+	}
 	unanswered := open.run + l.cooldowns[r.Run].inARow
 	return open.run >= l.PerRun || unanswered >= max(l.PerRun, maxDenialsInARow) || open.session >= l.PerSession || open.all >= l.PerBridge
 }
 
 // refuse answers r without asking, if a limit says so: after a denial, people are
-// not asked the same by one run again, nor anything during its cooldown, and a
-// session has a budget. If [Limits.Refuse] is set, so is a request for which
-// noRoom reports that it would have to wait its turn.
+// not asked the same by one run again, nor anything during its cooldown. If
+// [Limits.Refuse] is set, so is a request for which noRoom reports that it would have
+// to wait its turn.
 func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
 	if v, ok := l.denied[r.Run][r.Items[0].Key]; ok {
 		return v, true
@@ -92,16 +102,10 @@ func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
 	if v, ok := l.coolingDown(r); ok {
 		return v, true
 	}
-	v := Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now()}
-	switch {
-	case r.Decision.Risk <= profiles.Medium && l.overBudget(r.session()):
-		v.Text = fmt.Sprintf("%d questions in %v are enough", l.Budget, l.BudgetTime)
-	case l.Refuse && noRoom():
-		v.Text = "as many questions are open as may be"
-	default:
-		return Verdict{}, false
+	if l.Refuse && noRoom() {
+		return Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(), Text: "as many questions are open as may be"}, true
 	}
-	return v, true
+	return Verdict{}, false
 }
 
 // flood returns ErrFlood if a run was refused once too often.
@@ -112,16 +116,28 @@ func (l *limiter) flood(run string) error {
 	return nil
 }
 
-// overBudget reports whether a session has used up its questions.
-func (l *limiter) overBudget(session string) bool {
+// spent returns how many questions a session has had if that is all of its budget,
+// else 0.
+func (l *limiter) spent(session string) int {
 	since := time.Now().Add(-l.BudgetTime)
 	recent := slices.DeleteFunc(l.asked[session], func(t time.Time) bool { return !t.After(since) })
 	if len(recent) == 0 {
 		delete(l.asked, session)
-		return false
+		return 0
 	}
-	l.asked[session] = recent
-	return len(recent) >= l.Budget
+	if l.asked[session] = recent; len(recent) < l.Budget {
+		return 0
+	}
+	return len(recent)
+}
+
+// places returns how many places of the script one question of a session may be
+// about.
+func (l *limiter) places(session string) int {
+	if l.lists[session] {
+		return maxLooped
+	}
+	return maxItems
 }
 
 // coolingDown refuses r if people have denied its run so often that they need not
@@ -129,6 +145,11 @@ func (l *limiter) overBudget(session string) bool {
 func (l *limiter) coolingDown(r Request) (Verdict, bool) {
 	denials := l.cooldowns[r.Run]
 	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
+	for _, path := range r.paths() {
+		if no, ok := denials.noMore[path]; ok {
+			return no, true
+		}
+	}
 	vain := func(path string) bool { return denials.tools[path] >= maxToolDenials }
 	switch {
 	case slices.ContainsFunc(r.paths(), vain):
@@ -141,9 +162,33 @@ func (l *limiter) coolingDown(r Request) (Verdict, bool) {
 	return v, true
 }
 
-// settled records what a verdict on a request means for later ones. A run does not
-// ask about the same calls again, unless nobody denied them.
+// number says in a request that is put to people now how many there were before.
+func (l *limiter) number(r *Request) {
+	r.Before, r.Spent = l.cooldowns[r.Run].asked, l.spent(r.session())
+}
+
+// put notes that r is put to people.
+func (l *limiter) put(r Request) {
+	l.asked[r.session()] = append(l.asked[r.session()], time.Now())
+	denials := l.cooldowns[r.Run]
+	denials.asked++
+	l.cooldowns[r.Run] = denials
+}
+
+// settled records what a verdict on a request means for later ones, once. A run does
+// not ask about the same calls again, unless nobody denied them.
 func (l *limiter) settled(r Request, v Verdict) {
+	denials := l.cooldowns[r.Run]
+	if r.ID != "" && denials.counted[r.ID] {
+		return
+	}
+	if r.ID != "" {
+		if denials.counted == nil {
+			denials.counted = map[string]bool{}
+		}
+		denials.counted[r.ID] = true
+		l.cooldowns[r.Run] = denials
+	}
 	l.countDenial(r, v)
 	if !v.Approve {
 		l.refusals[r.Run]++
@@ -158,8 +203,28 @@ func (l *limiter) settled(r Request, v Verdict) {
 	}
 }
 
+// goesOn begins the session's budget anew if somebody has said how to go on.
+func (l *limiter) goesOn(r Request, v Verdict) {
+	if r.Spent == 0 || v.By == "" {
+		return
+	}
+	delete(l.asked, r.session())
+	if delete(l.lists, r.session()); v.List {
+		l.lists[r.session()] = true
+	}
+}
+
 func (l *limiter) countDenial(r Request, v Verdict) {
 	denials := l.cooldowns[r.Run]
+	if v.NoMore && !v.Approve {
+		denials.noMore = maps.Clone(denials.noMore)
+		if denials.noMore == nil {
+			denials.noMore = map[string]Verdict{}
+		}
+		for _, path := range r.paths() {
+			denials.noMore[path] = Verdict{Reason: v.Reason, Text: v.Text, By: v.By, For: v.For, Channel: v.Channel, Time: v.Time, NoMore: true}
+		}
+	}
 	switch {
 	case v.Approve:
 		denials.inARow = 0

@@ -55,7 +55,7 @@ func (d Description) Prompt() string {
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
-	needed := len(d.Calls)
+	needed := min(len(d.Calls), maxItems+1)
 	if len(d.said.same) > 0 {
 		needed += sameRows
 	}
@@ -155,7 +155,8 @@ func (d Description) warningLines(room int) []string {
 }
 
 // argumentLines returns the arguments in about room rows. If there are several
-// calls each has its own line: maxItems is as many as fit.
+// calls each has its own line; of more than maxItems, calls from every place in the
+// script have one, and the others are counted.
 func (d Description) argumentLines(room int) []string {
 	if len(d.said.rows) == 1 {
 		if len(d.Calls[0].Fields) == 0 {
@@ -167,11 +168,37 @@ func (d Description) argumentLines(room int) []string {
 	if len(d.said.same) > 0 {
 		room -= sameRows
 	}
-	width := min(2, max(1, room/len(d.said.rows))) * promptWidth
+	shown := d.shownCalls()
+	width := min(2, max(1, room/max(1, len(shown)))) * promptWidth
 	for n, one := range d.said.rows {
-		lines = append(lines, one.line(d.Calls[n].Number, width))
+		if shown[d.Calls[n].Number] {
+			lines = append(lines, one.line(d.Calls[n].Number, width))
+		}
+	}
+	if more := len(d.Calls) - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("• And %s.", canon.Counted(more, "more call")))
 	}
 	return append(lines, fieldLines("• In each: ", d.said.same, sameRows)...)
+}
+
+// shownCalls returns the numbers of the calls that a dialog has room for.
+func (d Description) shownCalls() map[int]bool {
+	type place struct {
+		tool string
+		line int
+	}
+	seen, shown := map[place]bool{}, map[int]bool{}
+	for _, c := range d.Calls {
+		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < maxItems {
+			seen[at], shown[c.Number] = true, true
+		}
+	}
+	for _, c := range d.Calls {
+		if len(shown) < maxItems {
+			shown[c.Number] = true
+		}
+	}
+	return shown
 }
 
 // fieldLines writes arguments, a line each, in about room rows.

@@ -1,7 +1,7 @@
 package approval
 
 import (
-	"reflect"
+	"maps"
 	"slices"
 	"time"
 )
@@ -9,12 +9,30 @@ import (
 // An openQuestion is an unsettled request with the calls that wait for it.
 type openQuestion struct {
 	request Request
-	turn    chan struct{} // closed when it is put to people; until then it waits its turn
-	asked   bool          // turn is closed, and the store has the request
 	seen    bool          // a person may have seen it: no call may join it
 	settled chan struct{} // closed when verdict is set
 	verdict Verdict
 	waits   int // calls that wait for this request
+}
+
+// A waitingCall is a call about which people are yet to be asked.
+type waitingCall struct {
+	request Request // about this call alone
+	// ready says that whatever its script could do before it gets an answer is
+	// done: the calls that wait with it are there.
+	ready bool
+	since time.Time
+	// turn is closed once question is set, or row: the call's number in it.
+	turn     chan struct{}
+	question *openQuestion
+	row      int
+}
+
+// belongs has the call wait for a question from now on, as its row of that number.
+func (w *waitingCall) belongs(q *openQuestion, row int) {
+	w.question, w.row = q, row
+	q.waits++
+	close(w.turn)
 }
 
 // questions are the open questions of one process's runs, with what is remembered
@@ -24,12 +42,12 @@ type questions struct {
 	o        *Options
 	store    Store
 	limiter  limiter
-	grants   sessionGrants
+	grants   grantBook
 	judging  judging
 	watchers watchers
 
-	open      map[string]*openQuestion      // by request ID
-	queue     []*openQuestion               // waiting their turn, in order
+	open      map[string]*openQuestion      // put to people, by request ID
+	queue     []*waitingCall                // waiting their turn, in order
 	admitting bool                          // admit is running
 	synced    <-chan struct{}               // closed when the store may have news
 	resumed   map[string]map[string]Verdict // by run and request: verdicts that existed when the run was resumed
@@ -41,32 +59,15 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 	news := make(chan struct{})
 	close(news) // nobody has looked yet
 	return questions{
-		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: sessionGrants{o}, judging: judging{o}, watchers: watchers{},
+		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: grantBook{o, map[string]int{}, map[string]bool{}}, judging: judging{o}, watchers: watchers{},
 		open: map[string]*openQuestion{}, synced: news, resumed: map[string]map[string]Verdict{}, reportLater: reportLater,
 	}
-}
-
-// add opens a question, or queues it when too many are open.
-func (qs *questions) add(r Request) *openQuestion {
-	r.ID = newID("q")
-	q := &openQuestion{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
-	qs.open[r.ID] = q
-	qs.limiter.asked[r.session()] = append(qs.limiter.asked[r.session()], time.Now())
-	if qs.full(r) {
-		qs.enqueue(q)
-	} else {
-		qs.put(q)
-	}
-	return q
 }
 
 // full reports whether so many requests are open that r must wait its turn.
 func (qs *questions) full(r Request) bool {
 	var open load
 	for _, q := range qs.open {
-		if !q.asked {
-			continue
-		}
 		open.all++
 		if q.request.Run == r.Run {
 			open.run++
@@ -78,16 +79,109 @@ func (qs *questions) full(r Request) bool {
 	return qs.limiter.full(r, open)
 }
 
-// enqueue lets a question wait its turn, after those that came before it. Calls
-// of one run are ordered as they were made, in whatever order they arrive here.
-func (qs *questions) enqueue(q *openQuestion) {
-	at := slices.IndexFunc(qs.queue, func(w *openQuestion) bool {
-		return w.request.Run == q.request.Run && w.request.Items[0].Call > q.request.Items[0].Call
+// wait has a call wait for a question: for one that nobody has seen yet and that it
+// may join, or for its turn. Calls of one run are ordered as they were made, in
+// whatever order they arrive here.
+func (qs *questions) wait(r Request) *waitingCall {
+	w := &waitingCall{request: r, since: time.Now(), turn: make(chan struct{})}
+	if q := qs.earlier(r); q != nil {
+		w.belongs(q, r.Items[0].Call)
+		return w
+	}
+	if q := qs.join(r); q != nil {
+		w.belongs(q, r.Items[0].Call)
+		return w
+	}
+	at := slices.IndexFunc(qs.queue, func(other *waitingCall) bool {
+		return other.request.Run == r.Run && other.request.Items[0].Call > r.Items[0].Call
 	})
 	if at < 0 {
 		at = len(qs.queue)
 	}
-	qs.queue = slices.Insert(qs.queue, at, q)
+	qs.queue = slices.Insert(qs.queue, at, w)
+	return w
+}
+
+// gathered lets people be asked about w and the calls of its run that wait with it,
+// if the script can do nothing more until so many of its calls have an answer, all of
+// which wait for people; 0 stands for a script that still moves. Otherwise it returns
+// how long to wait for further calls at most.
+func (qs *questions) gathered(w *waitingCall, calls int, idle bool) time.Duration {
+	if w.ready || w.question != nil {
+		return 0
+	}
+	run, now := w.request.Run, time.Now()
+	first, last := w.since, w.since
+	for _, other := range qs.queue {
+		if other.request.Run == run && !other.ready {
+			first, last = earliest(first, other.since), latest(last, other.since)
+		}
+	}
+	left := min(last.Add(gatherGap).Sub(now), first.Add(gatherMost).Sub(now))
+	if idle && left > 0 && (calls == 0 || qs.waiting(run) < calls) {
+		return left
+	}
+	for _, other := range qs.queue {
+		other.ready = other.ready || other.request.Run == run
+	}
+	qs.admit()
+	return 0
+}
+
+// How long people are not asked because further calls of the same script may come,
+// if it does not say that none will: since the last one, and in all.
+const (
+	gatherGap  = 150 * time.Millisecond
+	gatherMost = 3 * time.Second
+)
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// waiting counts the calls of a run that wait for people, asked or not.
+func (qs *questions) waiting(run string) int {
+	n := 0
+	for _, q := range qs.open {
+		if q.request.Run == run {
+			n += q.waits
+		}
+	}
+	for _, w := range qs.queue {
+		if w.request.Run == run {
+			n++
+		}
+	}
+	return n
+}
+
+// form takes a call from the queue, with those that wait together with it, and makes
+// their question.
+func (qs *questions) form(first *waitingCall) *openQuestion {
+	q := &openQuestion{request: first.request, settled: make(chan struct{})}
+	q.request.ID = newID("q")
+	qs.queue = slices.DeleteFunc(qs.queue, func(w *waitingCall) bool {
+		if w != first {
+			_, refused := qs.limiter.coolingDown(w.request)
+			if w.request.Run != first.request.Run || refused || !q.request.takes(w.request, qs.limiter.places(w.request.session())) {
+				return false
+			}
+			q.request = q.request.with(w.request)
+		}
+		w.belongs(q, w.request.Items[0].Call)
+		return true
+	})
+	return q
 }
 
 // put puts a question to people.
@@ -96,57 +190,50 @@ func (qs *questions) put(q *openQuestion) {
 	q.request.Asked = time.Now()
 	q.request.Grown = q.request.Asked
 	q.request.Until = q.request.Asked.Add(q.request.Decision.Timeout)
+	qs.limiter.number(&q.request)
 	q.request.Summary = qs.summarise(q.request)
 	if err := qs.store.Put(background(), StoredRequest{Request: q.request, Bridge: qs.o.Bridge}); err != nil {
 		qs.finish(q, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
 		return
 	}
-	q.asked = true
-	close(q.turn)
+	qs.open[q.request.ID] = q
+	qs.limiter.put(q.request)
 	qs.o.Asked(q.request)
 	qs.watchers.wake(q.request.Run)
 }
 
-// maxItems bounds the calls of one request to as many as a prompt can show.
-const maxItems = 10
-
-// joinable finds the question that a call belongs to.
+// joinable finds the question that a call may join: one of its run that nobody has
+// seen.
 func (qs *questions) joinable(r Request) *openQuestion {
-	same := func(i Item) bool { return i.Key == r.Items[0].Key }
 	for _, q := range qs.open {
-		if q.request.Run != r.Run || q.seen || len(q.request.Items) >= maxItems || !reflect.DeepEqual(q.request.Decision, r.Decision) {
-			continue
-		}
-		if q.request.sameLoop(r) || slices.ContainsFunc(q.request.Items, same) {
+		if q.request.Run == r.Run && !q.seen && q.request.takes(r, qs.limiter.places(r.session())) {
 			return q
 		}
 	}
 	return nil
 }
 
-// join finds the question that a call belongs to, and adds the call to it.
+// join finds the question that a call may join, and adds the call to it.
 func (qs *questions) join(r Request) *openQuestion {
 	q := qs.joinable(r)
 	if q == nil {
 		return nil
 	}
-	more := q.request
-	more.Items = append(slices.Clone(q.request.Items), r.Items[0])
-	slices.SortFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
-	more.Summary, more.Grown = qs.summarise(more), time.Now()
-	if q.asked {
-		_, err := qs.store.Update(background(), q.request.ID, func(e *StoredRequest) error {
-			if e.Verdict != nil {
-				return &SettledError{*e.Verdict}
-			}
-			e.Items, e.Summary, e.Grown = more.Items, more.Summary, more.Grown
-			return nil
-		})
-		if err != nil {
-			return nil // it has been answered meanwhile
+	more := q.request.with(r)
+	more.Grown = time.Now()
+	more.Until = earliest(more.Until, more.Grown.Add(r.Decision.Timeout))
+	more.Summary = qs.summarise(more)
+	_, err := qs.store.Update(background(), q.request.ID, func(e *StoredRequest) error {
+		if e.Verdict != nil {
+			return &SettledError{*e.Verdict}
 		}
+		e.Request = more
+		return nil
+	})
+	if err != nil {
+		return nil // it has been answered meanwhile
 	}
-	q.request.Items, q.request.Summary, q.request.Grown = more.Items, more.Summary, more.Grown // Ask reads the others
+	q.request = more
 	qs.watchers.wake(r.Run)
 	return q
 }
@@ -165,9 +252,6 @@ func (qs *questions) summarise(r Request) string {
 func (qs *questions) sync() (unjudged []string) {
 	qs.synced = qs.store.Changed() // before looking: nothing is missed
 	for id, q := range qs.open {
-		if !q.asked {
-			continue
-		}
 		all, err := qs.store.Requests(background(), Filter{ID: id})
 		if err != nil {
 			qs.synced = closedAfter(rereadAfter)
@@ -194,8 +278,10 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	}
 	r := q.request
 	qs.limiter.settled(r, v)
-	if v.Approve && (v.Scope == SessionScope || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
-		v.Scope = Once // a grant that cannot be stored does not hold: the next call asks again
+	qs.limiter.goesOn(r, v)
+	wider := v.Approve && (v.Scope == SessionScope || v.Scope == RunScope)
+	if wider && qs.grants.add(r, v) != nil {
+		v.Scope, v.Count, wider = Once, 0, false // a grant that cannot be stored does not hold: the next call asks again
 	}
 	q.verdict = v
 	delete(qs.open, r.ID)
@@ -207,29 +293,63 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 			qs.o.Logger.Error("dropping the edited arguments of a settled request", "request", r.ID, "err", err)
 		}
 	}
+	if wider {
+		qs.cover()
+	}
 	qs.admit()
+}
+
+// cover ends the open questions that a new grant answers.
+func (qs *questions) cover() {
+	for _, q := range slices.SortedFunc(maps.Values(qs.open), func(x, y *openQuestion) int { return x.request.Items[0].Call - y.request.Items[0].Call }) {
+		if qs.open[q.request.ID] != q {
+			continue
+		}
+		v, ok, err := qs.grants.use(background(), q.request)
+		if err != nil || !ok {
+			continue
+		}
+		if qs.end(q, v); q.verdict.Use != v.Use { // somebody else answered first
+			qs.grants.release(v.Use.Grant, len(q.request.Items))
+		}
+	}
 }
 
 // end ends a question that can no longer be answered with v, or with a verdict
 // that came first.
 func (qs *questions) end(q *openQuestion, v Verdict) {
-	if q.asked {
-		e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *StoredRequest) error {
-			if e.Verdict == nil {
-				e.settle(v, time.Now())
-			}
-			return nil
-		})
-		if err == nil && e.Verdict != nil { // if the store fails, v stands: a denial
-			v = *e.Verdict
+	e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *StoredRequest) error {
+		if e.Verdict == nil {
+			e.settle(v, time.Now())
 		}
-		qs.reportLater(judged{e, outcomes})
+		return nil
+	})
+	if err == nil && e.Verdict != nil { // if the store fails, v stands: a denial
+		v = *e.Verdict
 	}
+	qs.reportLater(judged{e, outcomes})
 	qs.finish(q, v)
 }
 
-// admit puts waiting questions to people, in order, as long as there is room, and
-// refuses those whose run is in its cooldown.
+// unask takes calls from the queue with an answer that nobody was asked for.
+func (qs *questions) unask(v Verdict, which func(*waitingCall) bool) {
+	var out []*waitingCall
+	qs.queue = slices.DeleteFunc(qs.queue, func(w *waitingCall) bool {
+		if which(w) {
+			out = append(out, w)
+			return true
+		}
+		return false
+	})
+	for _, w := range out {
+		q := &openQuestion{request: w.request, settled: make(chan struct{})}
+		w.belongs(q, w.request.Items[0].Call)
+		qs.finish(q, v)
+	}
+}
+
+// admit asks people about the calls that wait, in order, as long as there is room. It
+// answers those about which nobody needs to be asked any more.
 func (qs *questions) admit() {
 	if qs.admitting { // a question that could not be put has ended: the outer admit continues
 		return
@@ -237,21 +357,22 @@ func (qs *questions) admit() {
 	qs.admitting = true
 	defer func() { qs.admitting = false }()
 	for i := 0; i < len(qs.queue); {
-		q := qs.queue[i]
-		withdrawn := qs.open[q.request.ID] != q
-		refusal, refused := qs.limiter.coolingDown(q.request)
-		if !withdrawn && !refused && qs.full(q.request) {
+		w := qs.queue[i]
+		v, known := qs.limiter.coolingDown(w.request)
+		if !known && w.ready {
+			var err error
+			if v, known, err = qs.grants.use(background(), w.request); err != nil {
+				known = true // v refuses the call
+			}
+		}
+		switch {
+		case known:
+			qs.unask(v, func(other *waitingCall) bool { return other == w })
+		case !w.ready || qs.full(w.request):
 			i++
 			continue
-		}
-		qs.queue = slices.Delete(qs.queue, i, i+1)
-		switch {
-		case withdrawn:
-			continue
-		case refused:
-			qs.finish(q, refusal)
 		default:
-			qs.put(q) // may end q and so call admit again
+			qs.put(qs.form(w))
 		}
 		i = 0
 	}

@@ -75,11 +75,22 @@ type Request struct {
 	Preview analysis.Report `json:"preview"`
 	// Done counts the calls that the run had already sent.
 	Done int `json:"done"`
+	// Before counts the requests that the run put to people before this one. Spent,
+	// if above zero, counts those of the session, which are all that it may put
+	// without asking how to go on: see Verdict.List.
+	Before int `json:"before,omitempty"`
+	Spent  int `json:"spent,omitempty"`
 	// Separate reports that the requester's own approval does not count.
 	Separate bool `json:"separate,omitempty"`
 	// Again says that the run may have asked about this call before it was
 	// suspended; if so, that request is reused.
 	Again bool `json:"-"`
+	// Idle, if not nil, says how many calls of the run have no answer and are not
+	// under way at a server, once the script can do nothing more before one of them
+	// is answered; before that it is 0. The channel is closed when that changes.
+	// People are asked only then, or after a short time, about all calls that wait.
+	// If it is nil, they are asked at once.
+	Idle func() (int, <-chan struct{}) `json:"-"`
 	// Asked is when the request was opened, Grown when the last call joined it,
 	// and Until when it is denied for want of an answer.
 	Asked time.Time `json:"asked"`
@@ -102,6 +113,8 @@ type Item struct {
 	// Position is where in the script the call was made; calls of one loop
 	// share it.
 	Position analysis.Position `json:"position"`
+	// Loop reports whether, as the preview has it, the call is in a loop.
+	Loop bool `json:"loop,omitempty"`
 	// Sources say in words which bytes of the arguments the run has read before,
 	// and where.
 	Sources []string `json:"sources,omitempty"`
@@ -193,15 +206,6 @@ func (r Request) SameCalls(o Request) bool {
 // session returns the session that the request comes from.
 func (r Request) session() string { return r.Items[0].Key.Session }
 
-// sameLoop reports whether two requests are about calls of the same tool,
-// asked for the same reasons, at the same place in the script.
-func (r Request) sameLoop(s Request) bool {
-	x, y := r.Items[0], s.Items[0]
-	a, b := x.Key, y.Key
-	a.Args, b.Args = canon.Digest{}, canon.Digest{}
-	return x.Position == y.Position && x.Position.Line > 0 && a == b
-}
-
 // path is the tool's name as policy matches it.
 func (i Item) path() string {
 	if i.Server == "" {
@@ -216,6 +220,9 @@ func (r Request) Digest() canon.Digest {
 	h := sha256.New()
 	for _, i := range r.Items {
 		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
+		if i.Cover.Offered() { // a wider yes is for what the person saw of it
+			fmt.Fprintf(h, "%q %t %q %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.Bound, i.Cover.Free)
+		}
 	}
 	return canon.Digest(h.Sum(nil))
 }

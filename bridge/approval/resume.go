@@ -22,7 +22,7 @@ func (b *Broker) Extend(run string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, o := range b.questions.open {
-		if o.request.Run != run || !o.asked || o.request.Decision.TimeoutExplicit || !o.request.Until.Before(until) {
+		if o.request.Run != run || o.request.Decision.TimeoutExplicit || !o.request.Until.Before(until) {
 			continue
 		}
 		_, err := b.store.Update(background(), id, func(e *StoredRequest) error {
@@ -49,14 +49,14 @@ func (b *Broker) Suspend(run string) {
 		if o.request.Run != run {
 			continue
 		}
-		if o.asked { // a request that stays in this bridge's name ends with it: no harm
-			_, err := b.store.Update(background(), id, func(e *StoredRequest) error { e.Bridge = ""; return nil })
-			if err != nil {
-				b.o.Logger.Warn("leaving the request of a suspended run to other bridges", "request", id, "err", err)
-			}
+		// A request that stays in this bridge's name ends with it: no harm.
+		_, err := b.store.Update(background(), id, func(e *StoredRequest) error { e.Bridge = ""; return nil })
+		if err != nil {
+			b.o.Logger.Warn("leaving the request of a suspended run to other bridges", "request", id, "err", err)
 		}
 		delete(b.questions.open, id)
 	}
+	b.questions.queue = slices.DeleteFunc(b.questions.queue, func(w *waitingCall) bool { return w.request.Run == run })
 	b.questions.forgetRun(run)
 	b.questions.admit()
 }
@@ -93,6 +93,11 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the question that was asked: %w", err)
 	}
+	for _, e := range entries {
+		if e.Verdict != nil {
+			qs.limiter.settled(e.Request, *e.Verdict)
+		}
+	}
 	for _, e := range slices.Backward(entries) {
 		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
 			continue
@@ -107,9 +112,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			v = v.About(call)
 			return nil, &v, nil
 		}
-		turn := make(chan struct{})
-		close(turn)
-		q := &openQuestion{request: e.Request, turn: turn, asked: true, seen: true, settled: make(chan struct{})}
+		q := &openQuestion{request: e.Request, seen: true, settled: make(chan struct{})}
 		if e.Verdict != nil {
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or part of it is gone
@@ -239,9 +242,14 @@ func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 func (b *Broker) EndAllStale(outdated func(Key) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	stale := Verdict{Reason: Stale, Channel: "run", Text: "the server became another one"}
+	about := func(r Request) bool {
+		return slices.ContainsFunc(r.Items, func(i Item) bool { return outdated(i.Key) })
+	}
 	for _, o := range b.questions.open {
-		if slices.ContainsFunc(o.request.Items, func(i Item) bool { return outdated(i.Key) }) {
-			b.questions.end(o, Verdict{Reason: Stale, Channel: "run", Text: "the server became another one"})
+		if about(o.request) {
+			b.questions.end(o, stale)
 		}
 	}
+	b.questions.unask(stale, func(w *waitingCall) bool { return about(w.request) })
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -43,7 +42,7 @@ type schedule struct {
 	mu      sync.Mutex
 	said    map[string][]Verdict // by request: what Settle accepted
 	allowed map[Key]int          // yeses to a call, by scope once
-	granted map[Key]bool         // calls that a session grant covers, arguments cut off where any are
+	granted map[string]int       // further calls that somebody allowed, by session or run and what is bound
 	cancels []context.CancelFunc
 	seen    []Request // taken, whether still open or not
 }
@@ -51,7 +50,7 @@ type schedule struct {
 func newSchedule(t *testing.T, seed int64) *schedule {
 	r := rand.New(rand.NewSource(seed))
 	l := Limits{PerRun: 1 + r.Intn(3), PerSession: 1 + r.Intn(4), PerBridge: 1 + r.Intn(6), Budget: 1 + r.Intn(30), Flood: 1 + r.Intn(30)}
-	return &schedule{T: t, b: New(Options{Limits: l}), l: l, rand: r, said: map[string][]Verdict{}, allowed: map[Key]int{}, granted: map[Key]bool{}}
+	return &schedule{T: t, b: New(Options{Limits: l}), l: l, rand: r, said: map[string][]Verdict{}, allowed: map[Key]int{}, granted: map[string]int{}}
 }
 
 // runsOf are the runs of the two sessions.
@@ -122,7 +121,11 @@ func (s *schedule) play() {
 func (s *schedule) ask(session, run string) {
 	r := question(s.rand.Intn(6), inRun(run), inSession(session), within(time.Duration(1+s.rand.Intn(3))*minute),
 		risk(profiles.Risk(1+s.rand.Intn(3))), onLine(s.rand.Intn(3)))
-	r.Decision.Remember = r.Decision.Risk <= profiles.Medium
+	if r.Decision.Risk <= profiles.Medium {
+		remembered(&r)
+		r.Items[0].Cover.Bound[0].Value = []string{"/a", "/b"}[s.rand.Intn(2)]
+	}
+	sent := s.rand.Intn(2) == 0
 	ctx, cancel := context.WithCancel(s.Context())
 	s.cancels = append(s.cancels, cancel)
 	s.wait.Go(func() {
@@ -130,8 +133,6 @@ func (s *schedule) ask(session, run string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		key := r.Items[0].Key
-		any := key
-		any.Args = canon.Digest{}
 		switch {
 		case err != nil && v.Approve:
 			s.Errorf("both a yes and the error %v", err)
@@ -140,8 +141,19 @@ func (s *schedule) ask(session, run string) {
 		case !v.Approve && v.Reason == "":
 			s.Errorf("a no for no reason: %+v", v)
 		case v.Approve && v.Channel == "grant":
-			if !s.granted[key] && !s.granted[any] || !r.Decision.Remember {
+			ofSession, ofRun := widened(session, r.Items[0]), widened(run, r.Items[0])
+			switch {
+			case !r.Decision.Remember || s.granted[ofSession]+s.granted[ofRun] <= 0:
 				s.Errorf("a grant that nobody made let through %+v", r)
+			case !sent:
+				s.b.Unused(v.Use)
+			default:
+				of := ofSession
+				if s.granted[of] == 0 {
+					of = ofRun
+				}
+				s.granted[of]--
+				s.b.Used(v.Use)
 			}
 		case v.Approve:
 			if s.allowed[key] == 0 {
@@ -150,6 +162,9 @@ func (s *schedule) ask(session, run string) {
 		}
 	})
 }
+
+// widened names the calls like i of a session or run.
+func widened(in string, i Item) string { return in + i.Cover.Where() }
 
 // take looks at a run's questions and checks their bounds.
 func (s *schedule) take(run string) {
@@ -173,7 +188,10 @@ func (s *schedule) settle() {
 	}
 	q := s.seen[s.rand.Intn(len(s.seen))]
 	for range 1 + s.rand.Intn(3) {
-		v := Verdict{Approve: true, Scope: []Scope{Once, SessionScope, AnyArgs}[s.rand.Intn(3)], By: fmt.Sprint(s.rand.Intn(3))}
+		v := Verdict{Approve: true, Scope: []Scope{Once, SessionScope, RunScope}[s.rand.Intn(3)], By: fmt.Sprint(s.rand.Intn(3))}
+		if v.Scope == RunScope {
+			v.Count = s.rand.Intn(5)
+		}
 		if s.rand.Intn(2) == 0 {
 			v = Verdict{Reason: []Reason{ElicitationDeclined, NoApprover}[s.rand.Intn(2)]}
 		}
@@ -200,10 +218,12 @@ func (s *schedule) settle() {
 			}
 			for _, i := range q.Items {
 				s.allowed[i.Key]++
-				if v.Scope == AnyArgs {
-					i.Key.Args = canon.Digest{}
+				switch v.Scope {
+				case SessionScope:
+					s.granted[widened(i.Key.Session, i)] += grantUses
+				case RunScope:
+					s.granted[widened(q.Run, i)] += v.Count
 				}
-				s.granted[i.Key] = s.granted[i.Key] || v.Scope != Once
 			}
 		})
 	}

@@ -33,6 +33,12 @@ type Verdict struct {
 	Count   int    `json:"count,omitempty"`  // of RunScope: how many calls, with those that it was asked about
 	Reason  Reason `json:"reason,omitempty"` // of a denial
 	Stop    bool   `json:"stop,omitempty"`   // of a denial: the run is to end
+	// NoMore says of a denial that it is one of every further call of the request's
+	// tools in this run.
+	NoMore bool `json:"no_more,omitempty"`
+	// List says, of a verdict on a request with Spent, that what the session asks
+	// from now on is to be collected while people answer, and put as one list.
+	List bool `json:"list,omitempty"`
 	// Final says of a denial that no person gave that its reason holds for the
 	// rest of the run.
 	Final bool `json:"-"`
@@ -60,6 +66,7 @@ type Verdict struct {
 	Lent       map[string][]string `json:"lent,omitempty"`
 	Strong     bool                `json:"strong,omitempty"`
 	Credential Credential          `json:"credential,omitempty"`
+	Use        Use                 `json:"-"`                 // of the grant that answered
 	Channel    string              `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
 	Time       time.Time           `json:"time"`              // when it was given; once it counts, when it did
 }
@@ -89,7 +96,7 @@ const minReadTime = 2 * time.Second
 // it can settle r, or count as one of several approvals.
 func (v Verdict) Valid(r Request, at time.Time) error {
 	d := r.Decision
-	remembered := v.Scope == SessionScope || v.Scope == AnyArgs
+	remembered := v.Scope == SessionScope || v.Scope == RunScope
 	switch {
 	case !v.Approve && v.Reason == "":
 		return fmt.Errorf("a no needs a reason")
@@ -97,8 +104,12 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return nil
 	case v.Scope != "" && v.Scope != Once && !remembered:
 		return fmt.Errorf("there is no scope %q", v.Scope)
-	case remembered && !d.Remember:
-		return fmt.Errorf("a yes to this call counts only once")
+	case remembered && len(r.groups()) == 0:
+		return fmt.Errorf("a yes to this call counts only once%s", r.whyOnce())
+	case v.Scope == RunScope && (v.Count < len(r.Items) || v.Count > MaxCount):
+		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), MaxCount)
+	case v.Scope != RunScope && v.Count != 0:
+		return fmt.Errorf("only a yes for this run says for how many calls")
 	case remembered && (v.Rows != nil || v.Args != nil):
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":

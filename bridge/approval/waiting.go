@@ -15,7 +15,7 @@ func (b *Broker) Take(run string) []Request {
 	defer b.mu.Unlock()
 	var all []Request
 	for _, q := range b.questions.open {
-		if q.asked && q.request.Run == run {
+		if q.request.Run == run {
 			q.seen = true
 			r := q.request
 			r.Items = slices.Clone(r.Items)
@@ -31,19 +31,13 @@ func (b *Broker) Take(run string) []Request {
 func (b *Broker) Waiting(run string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := 0
-	for _, q := range b.questions.open {
-		if q.request.Run == run {
-			n += q.waits
-		}
-	}
-	return n
+	return b.questions.waiting(run)
 }
 
 // Counts are the numbers of unsettled requests of this process's runs.
 type Counts struct {
 	Open   int `json:"open"`   // put to people
-	Queued int `json:"queued"` // waiting their turn
+	Queued int `json:"queued"` // calls that wait for their turn
 }
 
 // Counts counts a session's requests; the empty name means all sessions.
@@ -52,11 +46,12 @@ func (b *Broker) Counts(session string) Counts {
 	defer b.mu.Unlock()
 	var c Counts
 	for _, q := range b.questions.open {
-		switch {
-		case session != "" && q.request.session() != session:
-		case q.asked:
+		if session == "" || q.request.session() == session {
 			c.Open++
-		default:
+		}
+	}
+	for _, w := range b.questions.queue {
+		if session == "" || w.request.session() == session {
 			c.Queued++
 		}
 	}

@@ -28,6 +28,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codemode-bridge/profiles/known"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -40,23 +42,49 @@ const (
 // New makes the built-in server with that name, and reports whether there is one. Each
 // call makes a new server.
 func New(name string) (*mcp.Server, bool) {
+	s, ok := find(name)
+	return s.Server, ok
+}
+
+func find(name string) (server, bool) {
 	switch name {
 	case "time":
-		return clock{now: time.Now}.server(), true
+		return *clock{now: time.Now}.server(), true
 	case "utils":
-		return utils(), true
+		return *utils(), true
 	}
-	return nil, false
+	return server{}, false
+}
+
+// Known says what the calls of the built-in server with that name mean: they read, on
+// this machine, and no argument names anything.
+func Known(name string) (known.Server, bool) {
+	s, ok := find(name)
+	is := known.Server{Name: name, Title: "part of the bridge", Tools: map[string]known.Tool{}}
+	for _, t := range s.tools {
+		args := map[string]known.Role{}
+		for _, p := range t.params {
+			args[p.name] = known.Plain
+		}
+		is.Tools[t.name] = known.Tool{Effects: []known.Effect{known.Read}, Where: known.Local, Args: args, Repeatable: !t.volatile}
+	}
+	return is, ok
 }
 
 // Names are the names of the built-in servers, sorted.
 func Names() []string { return []string{"time", "utils"} }
 
-func newServer(name, instructions string) *mcp.Server {
-	return mcp.NewServer(&mcp.Implementation{Name: "codemode-bridge-" + name, Version: "1"}, &mcp.ServerOptions{
+// A server is one built-in server with its tools.
+type server struct {
+	*mcp.Server
+	tools []tool
+}
+
+func newServer(name, instructions string) *server {
+	return &server{Server: mcp.NewServer(&mcp.Implementation{Name: "codemode-bridge-" + name, Version: "1"}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-	})
+	})}
 }
 
 // A tool is one tool of a built-in server. Its schema and the check of its arguments are
@@ -230,7 +258,8 @@ func (a args) whole(name string, fallback int) int {
 }
 
 // add adds a tool to the server.
-func add(s *mcp.Server, t tool) {
+func add(s *server, t tool) {
+	s.tools = append(s.tools, t)
 	no := false
 	s.AddTool(&mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description,

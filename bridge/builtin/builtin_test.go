@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/profiles/known"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -56,7 +58,7 @@ func servers(t *testing.T) map[string]*mcp.ClientSession {
 			t.Fatalf("there is no server %q", name)
 		}
 		if name == "time" {
-			s = clock{now: func() time.Time { return noon }}.server()
+			s = clock{now: func() time.Time { return noon }}.server().Server
 		}
 		made[name] = connect(t, s)
 	}
@@ -321,4 +323,37 @@ func FuzzTime(f *testing.F) {
 			t.Fatalf("%q is %s and then %s, %v", s, v.(stamp).ISO, again, err)
 		}
 	})
+}
+
+// What policy is told of the built-in servers is what they list.
+func TestKnown(t *testing.T) {
+	for name, session := range servers(t) {
+		is, ok := Known(name)
+		if !ok || is.Name != name {
+			t.Errorf("%s is not known: %v", name, is)
+		}
+		listed, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(listed.Tools) != len(is.Tools) {
+			t.Errorf("%s: %d tools are known, %d listed", name, len(is.Tools), len(listed.Tools))
+		}
+		for _, tool := range listed.Tools {
+			var args map[string]any
+			for arg := range tool.InputSchema.(map[string]any)["properties"].(map[string]any) {
+				if args == nil {
+					args = map[string]any{}
+				}
+				args[arg] = "x"
+			}
+			reading := is.Tools[tool.Name].Read(args)
+			if len(reading.Unknown) > 0 || len(reading.Values) > 0 || !slices.Equal(reading.Tool.Effects, []known.Effect{known.Read}) || reading.Tool.Repeatable != tool.Annotations.IdempotentHint {
+				t.Errorf("%s__%s: %+v", name, tool.Name, reading)
+			}
+		}
+	}
+	if _, ok := Known("nosuch"); ok {
+		t.Error("a server is known that there is not")
+	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // machines without a zone database have time zones too
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // clock is the server "time".
@@ -30,7 +28,7 @@ const timeDoc = `A time: ISO 8601 ("2026-03-01T09:00:00+01:00", "2026-03-01 09:0
 
 const zoneDoc = `IANA time zone ("Europe/Berlin") or offset ("+05:30")`
 
-func (c clock) server() *mcp.Server {
+func (c clock) server() *server {
 	s := newServer("time", "Times, time zones and durations.")
 	add(s, tool{
 		name: "now", title: "Current time", volatile: true,

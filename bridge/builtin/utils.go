@@ -17,12 +17,10 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // utils is the server "utils".
-func utils() *mcp.Server {
+func utils() *server {
 	s := newServer("utils", "YAML, CSV, Base64 and hashes.")
 	add(s, tool{
 		name: "yaml_parse", title: "Read YAML",

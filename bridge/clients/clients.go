@@ -56,6 +56,8 @@ type Client struct {
 	Name   string  // as people type it: claude-code
 	Title  string  // as it calls itself: Claude Code
 	Scopes []Scope // the first is the usual one
+	// Asks reports whether it can show its person the questions of a server.
+	Asks bool
 
 	dialect dialect
 	format  format
@@ -79,7 +81,7 @@ func Find(name string) (Client, bool) {
 
 var known = []Client{
 	{
-		Name: "claude-code", Title: "Claude Code", Scopes: []Scope{User, Project, Local}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "claude-code", Title: "Claude Code", Asks: true, Scopes: []Scope{User, Project, Local}, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".mcp.json")
@@ -92,7 +94,7 @@ var known = []Client{
 		files: func(s System, _ Scope) []string { return one(s.appData(), "Claude", "claude_desktop_config.json") },
 	},
 	{
-		Name: "vscode", Title: "VS Code", Scopes: []Scope{User, Project}, dialect: vscode, format: jsonFormat{}, keys: []string{"servers"},
+		Name: "vscode", Title: "VS Code", Asks: true, Scopes: []Scope{User, Project}, dialect: vscode, format: jsonFormat{}, keys: []string{"servers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".vscode", "mcp.json")
@@ -101,7 +103,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "cursor", Title: "Cursor", Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "cursor", Title: "Cursor", Asks: true, Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".cursor", "mcp.json")
@@ -110,7 +112,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "codex", Title: "Codex", Scopes: []Scope{User, Project}, dialect: codex, format: tomlFormat{}, keys: []string{"mcp_servers"},
+		Name: "codex", Title: "Codex", Asks: true, Scopes: []Scope{User, Project}, dialect: codex, format: tomlFormat{}, keys: []string{"mcp_servers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".codex", "config.toml")
@@ -155,7 +157,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "goose", Title: "Goose", Scopes: []Scope{User}, dialect: goose, format: yamlFormat{}, keys: []string{"extensions"},
+		Name: "goose", Title: "Goose", Asks: true, Scopes: []Scope{User}, dialect: goose, format: yamlFormat{}, keys: []string{"extensions"},
 		files: func(s System, _ Scope) []string {
 			if s.OS == "windows" {
 				return one(s.appData(), "Block", "goose", "config", "config.yaml")

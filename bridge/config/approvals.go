@@ -10,8 +10,8 @@ import (
 // Approvals says who, besides the person at the client, may answer questions,
 // where they do it, and how much may be asked.
 type Approvals struct {
-	// Listen is the address where `serve` offers the approval page and its API;
-	// "off" means nowhere.
+	// Listen is the address where the approval page and its API are: those of `serve`
+	// and, once there are approvers, of `run`. "off" means nowhere.
 	Listen Value `json:"listen"`
 	// AllowedHosts are accepted besides the listen address.
 	AllowedHosts []Value `json:"allowedHosts,omitempty"`

@@ -215,6 +215,9 @@ func (c *checker) evaluation(options []profiles.Options) {
 	if len(options) > 0 {
 		o = options[len(options)-1]
 	}
+	if o.Builtins == nil {
+		o.Builtins = builtinProfiles()
+	}
 	o.OwnFiles = slices.Clone(o.OwnFiles)
 	for _, file := range []string{c.config.Scripts.Dir, c.config.Audit.Path, c.config.Audit.Requests(), c.config.Audit.Checkpoint} { // no call may name them
 		if file != "" {

@@ -42,7 +42,7 @@ func TestRecognize(t *testing.T) {
 		{npx("@"+at, `, "env": {"NODE_OPTIONS": "-r /tmp/x"}`), "", "", false, "NODE_OPTIONS"},
 		{`"command": "/tmp/npx"`, "filesystem", "", false, "not started in a way in which filesystem is known"},
 		{`"command": "mine"`, "", "", false, ""},
-		{`"url": "https://mcp.context7.com/mcp"`, "context7", "context7", false, "not started in this way"},
+		{`"url": "https://mcp.context7.com/mcp"`, "context7", "context7", false, "not for what is started here"},
 		{`"openapi": "api.yaml", "url": "https://mcp.context7.com/mcp"`, "", "", false, ""},
 	} {
 		said := ""
@@ -65,7 +65,7 @@ func TestRecognizeUnverified(t *testing.T) {
 			continue
 		}
 		text := fmt.Sprintf(`{"servers": {"a": {"command": "npx", "args": ["-y", %q], "known": %q}}}`, server.Launch[0].NPM, server.Name)
-		if r := mustParse(t, "c.json", text).Servers["a"].Recognize(); r.Accepted || !strings.Contains(r.Why, "was not verified") {
+		if r := mustParse(t, "c.json", text).Servers["a"].Recognize(); r.Accepted || !strings.Contains(r.Why, "nobody has verified it") {
 			t.Errorf("%s: accepted %t, because %q", server.Name, r.Accepted, r.Why)
 		}
 	}

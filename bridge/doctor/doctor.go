@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles/known"
 )
 
 // A Level says how bad a finding is.
@@ -136,6 +137,8 @@ type Server struct {
 	Spec     upstream.Spec
 	// Login returns the stored login; nil for a server that nobody logs in to.
 	Login func() (info login.Info, held bool)
+	// Known is what is known of it by the way it is started.
+	Known known.Recognition
 }
 
 // An Audit is the audit log of a configuration.
@@ -155,6 +158,7 @@ type Checkup struct {
 
 	config *Config // nil: it cannot be used; set by the first area
 	states map[string]upstream.State
+	listed map[string][]upstream.Tool // the tools of those that answered
 }
 
 // New returns a checkup that has checked nothing yet.

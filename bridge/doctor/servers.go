@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/knownview"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -15,9 +16,9 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	if up.config == nil {
 		return nil
 	}
-	up.states = map[string]upstream.State{}
+	up.states, up.listed = map[string]upstream.State{}, map[string][]upstream.Tool{}
 	all := make([]Finding, len(up.config.Servers))
-	var mu sync.Mutex // guards up.states
+	var mu sync.Mutex // guards up.states and up.listed
 	var trying sync.WaitGroup
 	for i, s := range up.config.Servers {
 		if s.Disabled {
@@ -30,6 +31,9 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 			t := Try(limited, s.Spec, up.Version, nil)
 			mu.Lock()
 			up.states[s.Name] = upstream.State(t.State)
+			if t.OK {
+				up.listed[s.Name] = t.Listed
+			}
 			mu.Unlock()
 			all[i] = up.tried(t, s.NoAuth)
 		})
@@ -66,7 +70,29 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	return f
 }
 
-// tools looks for tools that wait to be reviewed.
+// known says where servers differ from what is known of them.
+func (up *Checkup) known() (all []Finding) {
+	for _, s := range up.config.Servers {
+		if s.Disabled {
+			continue
+		}
+		var listed []knownview.Listed
+		for _, t := range up.listed[s.Name] {
+			listed = append(listed, knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Destructive})
+		}
+		for _, f := range knownview.Findings(s.Known, listed, len(s.Spec.Allow)+len(s.Spec.Deny) > 0) {
+			one := warning(s.Name, f.Text, f.Do)
+			if f.Notice {
+				one.Level = OK
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// tools looks for tools that wait to be reviewed, and for those that are not what is
+// known of them.
 func (up *Checkup) tools(context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -75,14 +101,14 @@ func (up *Checkup) tools(context.Context) []Finding {
 	if err != nil {
 		return []Finding{failing("", err.Error(), "every tool of that server asks until the file is put right; removing it accepts what the server lists next")}
 	}
-	all := []Finding{}
+	all := up.known()
 	if unreviewed > 0 {
 		all = append(all, warning("", count(unreviewed, "tool")+" of servers are not what somebody has accepted", up.Typed("tools review")))
 	}
 	if blocked > 0 {
 		all = append(all, fine("", count(blocked, "tool")+" blocked"))
 	}
-	if len(all) == 0 {
+	if unreviewed+blocked == 0 {
 		all = append(all, fine("", "none waits to be reviewed"))
 	}
 	return all

@@ -15,8 +15,8 @@ import (
 
 // ask asks people about c. After an approval it returns the view of that moment,
 // on which c must be decided again, since minutes may have passed. The approval is
-// void if the tool or its server is another one by then. The arguments are those
-// that the approver left.
+// void if the tool or its server is another one by then, or a path leads elsewhere.
+// The arguments are those that the approver left.
 func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 	r.findSources(c)
 	verdict, err := r.put(ctx, c)
@@ -38,6 +38,12 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 		if err := c.edit(view, r.bound(view), verdict); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.leadsElsewhere(c); err != nil {
+		return nil, err
+	}
+	if verdict.Channel != "grant" { // those who gave it saw other calls
+		r.meet(view, c)
 	}
 	return view, nil
 }

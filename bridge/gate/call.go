@@ -53,6 +53,8 @@ type call struct {
 	args     canon.Args
 	meaning  *profiles.Meaning // nil if nobody knows
 	began    *profiles.Meaning // what it was when these arguments were judged first
+	met      []string          // who is not new any more because a person approved the call
+	landed   func(ok bool)     // is told whether it succeeded, once it was sent
 	decision profiles.Decision
 	verdict  *approval.Verdict    // of a person, if one was asked
 	shown    *canon.Digest        // of the arguments that the person was asked about, if they edited them
@@ -121,7 +123,7 @@ func (c *call) effect(state string) Effect {
 
 // past returns what c leaves when it is over.
 func (c *call) past(state string, received int) Past {
-	p := Past{Effect: c.effect(state), Received: received}
+	p := Past{Effect: c.effect(state), Received: received, Met: c.met}
 	if c.counted {
 		p.Path, p.Server, p.Name, p.Sent = c.tool.Path(), c.tool.Server, c.tool.Name, c.bytes
 	}

@@ -88,6 +88,7 @@ type Gate struct {
 	conceal   func(string) string
 	now       func() time.Time
 	view      atomic.Pointer[View]
+	met       acquaintance
 }
 
 // New makes a gate that decides on view until [Gate.Replace] is called.
@@ -143,6 +144,12 @@ func (g *Gate) Broker() *approval.Broker { return g.broker }
 // Settle settles a request by a verdict, as [Settler.Settle] does.
 func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	return g.settler.Settle(ctx, id, about, v)
+}
+
+// EndSession forgets a session, with its grants. Its runs have ended.
+func (g *Gate) EndSession(session string) error {
+	g.met.forget(session)
+	return g.broker.EndSession(session)
 }
 
 // Configuration returns the configuration that the gate decides by.
@@ -235,6 +242,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()
+	made.landed = r.depart(view, made)
 	reply, err := g.send(ctx, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
 }

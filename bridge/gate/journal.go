@@ -39,4 +39,6 @@ type Past struct {
 	Name     string `json:"name,omitempty"` // of the tool, at its server
 	Sent     int64  `json:"sent,omitempty"`
 	Received int    `json:"received,omitempty"`
+	// Met are the hosts and recipients that it names, if a person approved it.
+	Met []string `json:"met,omitempty"`
 }

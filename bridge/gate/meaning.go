@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
@@ -30,6 +33,10 @@ type Meant struct {
 	// Remote reports that the server does not run on this machine, or does not see its
 	// files: no path of its calls is in a workspace.
 	Remote bool
+	// Confined reports that its browser reaches no host but this machine.
+	Confined bool
+	// PerSession reports that each session has a server of its own.
+	PerSession bool
 }
 
 // Meaning returns what a call of a tool with these arguments means; nil if nobody knows.
@@ -56,7 +63,7 @@ func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 			m.Paths = append(m.Paths, meant.locate(value, ws))
 		case known.Host:
 			host := profiles.HostNamed(value.Param, value.Text)
-			host.New = true
+			host.New, host.Beyond = true, meant.Remote || browses(tool) && !meant.Confined
 			m.Hosts = append(m.Hosts, host)
 		case known.Recipient:
 			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true})
@@ -66,7 +73,53 @@ func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 			m.Spends = true
 		}
 	}
+	if browses(tool) && len(m.Hosts) == 0 {
+		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: "nobody knows which page is open", New: true, Beyond: !meant.Confined}}
+	}
+	if m.Leaves() {
+		m.Carries = secretsIn("", args)
+	}
 	return m
+}
+
+// secretsIn returns the strings in v, which stands at a dotted path in the arguments,
+// that have a secret in them.
+func secretsIn(at string, v any) (all []profiles.CarriedFact) {
+	below := func(name string, v any) {
+		if at != "" {
+			name = at + "." + name
+		}
+		all = append(all, secretsIn(name, v)...)
+	}
+	switch v := v.(type) {
+	case string:
+		if len(canon.Secrets(v)) > 0 {
+			all = append(all, profiles.CarriedFact{Param: at, What: "a secret", Secret: true})
+		}
+	case []any:
+		for i, element := range v {
+			below(strconv.Itoa(i), element)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			below(name, v[name])
+		}
+	}
+	return all
+}
+
+// carries adds to the meaning of c what other servers answered in this run and c takes
+// away from this machine. It looks only where the answer counts: a call that does more
+// than read is not allowed for what it means.
+func (c *call) carries(read *provenance.Memory) {
+	if m := c.meaning; m == nil || !m.Accepted || !m.Leaves() || !slices.Equal(m.Effects, []string{string(known.Read)}) {
+		return
+	}
+	for _, run := range read.Find(c.args).Runs {
+		if run.Server != c.tool.Server {
+			c.meaning.Carries = append(c.meaning.Carries, profiles.CarriedFact{Param: run.Argument, What: "what " + run.Server + " answered"})
+		}
+	}
 }
 
 // reading returns what the arguments of a call are, by the file of its server. It
@@ -125,6 +178,7 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
+	r.introduce(view, c, m)
 	return m
 }
 

@@ -45,6 +45,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		answer, err = parseAnswer(c.tool, reply)
 		r.remember(c, reply)
 	}
+	c.landed(err == nil && !answer.IsError)
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask

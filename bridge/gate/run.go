@@ -203,6 +203,7 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 // is recorded, since that was done at the time. The reply is what the script got.
 func (r *Run) Recall(p Past, reply json.RawMessage) {
 	r.tally.recall(p)
+	r.gate.met.meet(r.Session, p.Met)
 	if p.Server != "" && len(reply) > 0 {
 		r.read.Read(provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name}, reply)
 	}

@@ -130,6 +130,12 @@ type Record struct {
 	EditedBy string `json:"edited_by,omitempty"`
 	Channel  string `json:"channel,omitempty"` // how: elicitation, fallback, grant, timeout, limit
 	Answer   string `json:"answer,omitempty"`  // yes and how far, or no and why
+	// Grant, of an intent or verdict, is the id of the grant that allowed the call. If
+	// GrantUses is above zero, the record counts as a use of it: the store counts in one
+	// transaction with the record, and refuses, with ErrUsedUp, the record after that
+	// many.
+	Grant     string `json:"grant,omitempty"`
+	GrantUses int    `json:"-"`
 
 	Outcome  string        `json:"outcome,omitempty"`
 	Error    string        `json:"error,omitempty"`
@@ -256,6 +262,7 @@ func (r Record) attrs() []slog.Attr {
 	text("edited_by", r.EditedBy)
 	text("channel", r.Channel)
 	text("answer", r.Answer)
+	text("grant", r.Grant)
 	text("outcome", r.Outcome)
 	text("error", r.Error)
 	if r.Wait != 0 {

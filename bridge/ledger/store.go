@@ -15,6 +15,10 @@ var (
 	// ErrDamaged: the store's content is not what was written. It is left alone,
 	// readable as far as possible, until it is repaired.
 	ErrDamaged = errors.New("the audit log is damaged")
+
+	// ErrUsedUp: the record would be one use of its grant too many. Nothing of it was
+	// stored.
+	ErrUsedUp = errors.New("the grant is used up")
 )
 
 // A Store keeps records forever, in the order in which it received them, chained
@@ -23,7 +27,7 @@ var (
 type Store interface {
 	// Record appends r and returns once it is as durable as r asks. A zero time
 	// becomes now. The error is ErrUnavailable or ErrDamaged, wrapped with the
-	// reason, or the context's. A record is abandoned only before it is written, so
+	// reason, or ErrUsedUp, or the context's. A record is abandoned only before it is written, so
 	// the context's error means that it was not stored; after any other error it may
 	// be found in the store later.
 	Recorder

@@ -32,6 +32,7 @@ type Store struct {
 	hash     ledger.Hash
 	journals []*journal // the oldest first
 	shared   map[string][]byte
+	uses     map[string]int // of grants
 	changed  chan struct{}
 	closed   bool
 }
@@ -48,7 +49,7 @@ func New(clock func() time.Time) *Store {
 	}
 	random := make([]byte, 48)
 	rand.Read(random)
-	s := &Store{id: hex.EncodeToString(random[:16]), key: random[16:], clock: clock, shared: make(map[string][]byte), changed: make(chan struct{})}
+	s := &Store{id: hex.EncodeToString(random[:16]), key: random[16:], clock: clock, shared: make(map[string][]byte), uses: make(map[string]int), changed: make(chan struct{})}
 	s.ring = ledger.NewKeyring(s.id, s.key)
 	return s
 }
@@ -67,7 +68,7 @@ func (s *Store) Record(ctx context.Context, r ledger.Record) error {
 }
 
 func (s *Store) appendLocked(r ledger.Record) error {
-	entries := r.Journal
+	entries, grant, most := r.Journal, r.Grant, r.GrantUses
 	body, err := ledger.Encode(r, s.clock)
 	if err != nil {
 		return err
@@ -75,8 +76,14 @@ func (s *Store) appendLocked(r ledger.Record) error {
 	if r, err = ledger.Decode(body); err != nil { // what any store gives back
 		return err
 	}
+	if most > 0 && s.uses[grant] >= most {
+		return ledger.ErrUsedUp
+	}
 	if err := s.appendEntriesLocked(entries); err != nil {
 		return err
+	}
+	if most > 0 {
+		s.uses[grant]++
 	}
 	s.last++
 	s.hash = ledger.HashRow(s.id, s.last, s.hash, body)

@@ -19,7 +19,7 @@ type Installation struct {
 	// Moving are the servers that a take-over moves.
 	Moving []*Server
 	// Before and After are the bridge's configuration, which changes if servers
-	// move; nil without a take-over.
+	// move, or questions are queued; nil if neither is wanted.
 	Before, After []byte
 
 	records clients.Records
@@ -96,7 +96,8 @@ func (in *Installation) TakeOver(system clients.System, text []byte, parse func(
 // Nothing is true if the file needs no change.
 func (in *Installation) Prepare(command []string) (nothing bool, err error) {
 	_, same, err := in.Place.Installed(in.file.Text, EntryName, command)
-	if err != nil || same && len(in.Moving) == 0 {
+	same = same && len(in.Moving) == 0 && !in.moves()
+	if err != nil || same {
 		return same, err
 	}
 	var out []string

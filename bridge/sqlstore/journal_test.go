@@ -172,12 +172,12 @@ func TestJournalIsEncrypted(t *testing.T) {
 }
 
 // older makes the file what the release before had written.
-const older = "DROP TABLE entries; DROP TABLE journals; DROP TABLE shared; DROP TABLE configurations; DROP TABLE leases; " +
+const older = "DROP TABLE entries; DROP TABLE journals; DROP TABLE shared; DROP TABLE configurations; DROP TABLE leases; DROP TABLE uses; " +
 	"UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 1"
 
 // withoutConfigurations makes it what the release wrote that had journals, and no
 // configurations in them.
-const withoutConfigurations = "DROP TABLE leases; DROP TABLE configurations; UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 2"
+const withoutConfigurations = "DROP TABLE uses; DROP TABLE leases; DROP TABLE configurations; UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 2"
 
 // A run that began in a release without configurations belongs to none, in a file
 // that is only read as in one that is written to; and that release is kept from a
@@ -229,7 +229,7 @@ func TestLeasesAreAdded(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, o.Path, "DROP TABLE leases; PRAGMA user_version = 3; "+
+	edit(t, o.Path, "DROP TABLE uses; DROP TABLE leases; PRAGMA user_version = 3; "+
 		"UPDATE journals SET wanted = 'give' WHERE run = 'give'; UPDATE journals SET wanted = 'end bob' WHERE run = 'end'")
 	requested := func(db *DB, run string, lease int64, handover, cancel string) {
 		t.Helper()

@@ -35,6 +35,7 @@ var parts = map[string]func(args []string) error{
 	"work":  func(args []string) error { return worker(args[0], args[1]) },
 	"enter": func(args []string) error { return enterer(args[0], args[1]) },
 	"claim": func(args []string) error { return claimer(args[0], args[1]) },
+	"use":   func(args []string) error { return user(args[0], args[1]) },
 }
 
 func TestMain(m *testing.M) {

@@ -18,6 +18,9 @@ func (db *DB) Prune(ctx context.Context, before time.Time) (int64, error) {
 	}
 	var gone ledger.Removal
 	if err := db.ask(ctx, func(ctx context.Context, f *file) (err error) {
+		if err := f.forgetUses(ctx, before, db.o.Clock()); err != nil {
+			return err
+		}
 		gone, err = f.older(ctx, before)
 		return err
 	}); err != nil || gone.Rows == 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // version is the schema that this release writes; see the package comment.
-const version = 4
+const version = 5
 
 // oldestReader is the oldest version whose release may use the file: one that
 // knows no configurations would resume the runs of others.
@@ -24,7 +24,7 @@ const application = 0x636d6272
 // migrations[v] leads from version v to v+1. Migrations add tables and never
 // change an existing one. Each kind of thing that is stored (journal entries, say)
 // gets its own tables in its own migration.
-var migrations = []string{schema1, schema2, schema3, schema4}
+var migrations = []string{schema1, schema2, schema3, schema4, schema5}
 
 // facts are what rows are searched by, each with its expression over body.
 var facts = []struct{ name, expression string }{

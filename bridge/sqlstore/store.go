@@ -124,6 +124,9 @@ func (db *DB) Record(ctx context.Context, r ledger.Record) error {
 	if err := it.take(r.Journal, db.o.Clock); err != nil {
 		return err
 	}
+	if r.GrantUses > 0 {
+		it.grant, it.uses, it.at = r.Grant, r.GrantUses, db.o.Clock()
+	}
 	return db.keep(ctx, it)
 }
 

@@ -14,7 +14,9 @@ import (
 type item struct {
 	body      []byte // of the record; nil for none
 	journal   []ledger.JournalEntry
-	at        time.Time // of entries: now
+	grant     string // that the record uses, at most so often; see ledger.Record
+	uses      int
+	at        time.Time // of entries and uses: now
 	durable   bool
 	refused   error // the item itself is at fault: nothing of it was written
 	taken     bool  // by the writing goroutine, under DB.mu
@@ -58,7 +60,8 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 		}
 		seq, hash = f.seq, f.hash
 		for _, it := range batch {
-			if err := f.addEntries(ctx, it); err != nil {
+			it.refused = nil
+			if err := f.admit(ctx, it); err != nil {
 				return err
 			}
 			if it.body == nil || it.refused != nil {
@@ -86,7 +89,6 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 // addEntries writes the entries of an item, all or none, in the open transaction.
 // If they are refused, none is written and the item says so.
 func (f *file) addEntries(ctx context.Context, it *item) (err error) {
-	it.refused = nil
 	switch len(it.journal) {
 	case 0:
 		return nil

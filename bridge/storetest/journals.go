@@ -37,6 +37,8 @@ func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func
 		{"what is refused is not kept", refusedEntries},
 		{"a refused entry refuses its record alone", refusedRecords},
 		{"all entries or none", allOrNone},
+		{"a grant is used with the record of its call", usesAreCounted},
+		{"of many uses at a time as many as may be", usesAtATime},
 		{"shared bytes are kept once for all", sharedBytes},
 		{"a run is changed", runIsChanged},
 		{"one acquires a run", oneAcquires},
@@ -632,4 +634,66 @@ func journalClosed(t *testing.T, a, b Journaled) {
 		}
 	}
 	hasEntries(t, b, "r", "began 0")
+}
+
+// use is the record of a call that a grant allows, which it may do so often.
+func use(grant string, call, uses int) ledger.Record {
+	return ledger.Record{Event: ledger.Intent, Run: "r", Call: call, Grant: grant, GrantUses: uses, Durable: true}
+}
+
+// usesAreCounted: a record and the use of its grant are both there or neither.
+func usesAreCounted(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x")))
+	without := use("g1", 1, 2)
+	without.Journal = []ledger.JournalEntry{sent("r", "somebody else", 1)}
+	if err := a.Record(t.Context(), without); !errors.Is(err, ledger.ErrNotOwner) {
+		t.Errorf("an entry that is not the owner's: %v", err)
+	}
+	with := use("g1", 1, 2)
+	with.Journal = []ledger.JournalEntry{sent("r", "x", 1)}
+	must(t, a.Record(t.Context(), with))
+	must(t, b.Record(t.Context(), use("g1", 2, 2)))
+	third := use("g1", 3, 2)
+	third.Journal = []ledger.JournalEntry{sent("r", "x", 3)}
+	for _, s := range []Journaled{a, b} {
+		if err := s.Record(t.Context(), third); !errors.Is(err, ledger.ErrUsedUp) {
+			t.Errorf("a third use of two: %v", err)
+		}
+		if err := s.Err(); err != nil {
+			t.Errorf("a grant that is used up makes the store unavailable: %v", err)
+		}
+	}
+	must(t, b.Record(t.Context(), use("g2", 4, 1)))
+	must(t, b.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r", Call: 4, Grant: "g2"})) // names it, and is no use
+	hasEntries(t, a, "r", "began 0", "sent 1")
+	var calls []int
+	for _, row := range rows(t, b, ledger.Query{Events: []ledger.Event{ledger.Intent}}) {
+		calls = append(calls, row.Record.Call)
+	}
+	if diff := cmp.Diff([]int{1, 2, 4}, calls); diff != "" {
+		t.Errorf("recorded are (-want +got):\n%s", diff)
+	}
+}
+
+// usesAtATime: a grant is used no more often than it may be, whoever uses it.
+func usesAtATime(t *testing.T, a, b Journaled) {
+	var done, refused atomic.Int32
+	var wait sync.WaitGroup
+	for i := range 24 {
+		s := []Journaled{a, b}[i%2]
+		wait.Go(func() {
+			switch err := s.Record(t.Context(), use("g", i+1, 5)); {
+			case err == nil:
+				done.Add(1)
+			case errors.Is(err, ledger.ErrUsedUp):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if got := len(rows(t, a, ledger.Query{})); done.Load() != 5 || refused.Load() != 19 || got != 5 {
+		t.Errorf("%d uses are recorded, %d refused, and %d rows are there", done.Load(), refused.Load(), got)
+	}
 }

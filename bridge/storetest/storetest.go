@@ -129,7 +129,7 @@ var Full = ledger.Record{
 	Event: ledger.Outcome, Time: began, Run: "run-1", Session: "s", Client: "client <&>", Profile: "supervised",
 	Call: 7, Trace: "run-1.7", Server: "fs", Tool: "write", Args: json.RawMessage(`{"path":"/a","n":12345678901234567890}`),
 	Digest: "sha256:00", Disposition: "ask", Risk: "high", Reasons: []string{"asklist fs__*", "“quoted”\n"}, Revision: "v1",
-	Notify: true, Line: 3, Column: 9, Request: "q-1", Approver: "ann", Channel: "page", Answer: "yes",
+	Notify: true, Line: 3, Column: 9, Request: "q-1", Approver: "ann", Channel: "page", Answer: "yes", Grant: "g-1",
 	Outcome: ledger.Failed, Error: "no such file", Wait: time.Minute, Duration: time.Second, Sent: 1, Received: 2,
 	Name: "saved", Script: "return 1 // \u2028", ScriptHash: "sha256:11", Input: json.RawMessage(`[1,null]`),
 	Preview: json.RawMessage(`{"calls":[]}`), Detail: json.RawMessage(`{"a":"b"}`),

@@ -83,6 +83,11 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 		return u.Scheme + "://" + u.Host, nil
 	}
 	listen := cfg.Approvals.Listen.Reveal()
+	if id, _ := cfg.Identity(); cfg.Audit.Enabled && listen != config.ListenOff {
+		if at := pageElsewhere(bridgesOf(cfg.Audit), id); at != "" {
+			return at, nil
+		}
+	}
 	if listen == config.ListenOff {
 		return "", &configError{errors.New("there is no page: approvals.listen is off"), "codemode-bridge approvals watch answers in the terminal"}
 	}

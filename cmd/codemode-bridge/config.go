@@ -175,14 +175,21 @@ func checkCommand(con *console) *cobra.Command {
 			if err != nil && !errors.As(err, &problems) {
 				return err
 			}
-			if err == nil && nobodyMayConfirm(cfg) {
-				con.Told("warning: %s", nobodyConfirms)
+			warnings, notes := []string{}, []string(nil)
+			if err == nil {
+				warnings, notes = remarks(con, cfg)
+			}
+			for _, warning := range warnings {
+				con.Told("warning: %s", warning)
+			}
+			for _, note := range notes {
+				con.Told("note: %s", note)
 			}
 			if con.JSON {
 				if problems == nil {
 					problems = config.Problems{}
 				}
-				if err := con.PrintJSON(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
+				if err := con.PrintJSON(map[string]any{"ok": len(problems) == 0, "problems": problems, "warnings": warnings}); err != nil {
 					return err
 				}
 			} else if len(problems) > 0 {

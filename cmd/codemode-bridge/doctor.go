@@ -162,7 +162,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	}
 	for _, spec := range specsWithLogins(cfg, logins) {
 		configured := cfg.Servers[spec.Name]
-		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec}
+		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize()}
 		if at, ok := serverToLogIn(configured); ok {
 			s.Login = logins.Client(at).Stored
 		}

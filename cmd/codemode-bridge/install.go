@@ -21,6 +21,7 @@ import (
 type installOptions struct {
 	scope                     string
 	takeOver, print, yes, dry bool
+	noQueue                   bool
 }
 
 // installCommand puts the bridge into the file of a client.
@@ -36,6 +37,7 @@ func installCommand(con *console) *cobra.Command {
 		RunE:    func(_ *cobra.Command, args []string) error { return install(con, args[0], o) },
 	}
 	f := c.Flags()
+	f.BoolVar(&o.noQueue, "no-queue", false, "leave the bridge's configuration as it is for a client that cannot show questions")
 	f.BoolVar(&o.takeOver, "take-over", false, "move the client's own servers into the bridge's configuration")
 	f.BoolVar(&o.print, "print", false, "print what to add to the client's file, and change nothing")
 	installFlags(con, c, &o)
@@ -143,6 +145,12 @@ func install(con *console, name string, o installOptions) error {
 			return err
 		}
 	}
+	queued := queueing{}
+	if !place.Client.Asks && !o.noQueue {
+		if queued, err = queueFor(con, in, path); err != nil {
+			return err
+		}
+	}
 	nothing, err := in.Prepare(command)
 	if err != nil {
 		return err
@@ -173,9 +181,14 @@ func install(con *console, name string, o installOptions) error {
 		return err
 	}
 	if con.JSON {
-		return con.PrintJSON(in.Row(true, backup))
+		row := in.Row(true, backup)
+		queued.add(row)
+		return con.PrintJSON(row)
 	}
 	fmt.Fprintf(con.Err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, setup.EntryName)
+	if err := queued.say(con, place); err != nil {
+		return err
+	}
 	if backup != "" {
 		fmt.Fprintf(con.Err, "a copy of its file is at %s\n", con.HomeShort(backup))
 	}
@@ -221,8 +234,8 @@ func showInstallation(con *console, in *setup.Installation, path string) error {
 			return err
 		}
 		fmt.Fprintln(con.Out)
-		con.PrintLines(configuration)
 	}
+	con.PrintLines(configuration)
 	con.PrintLines(file)
 	return nil
 }

@@ -3,21 +3,56 @@ package main
 import (
 	"os"
 
+	"codemode-bridge/bridge/builtin"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/roots"
 )
+
+// roots finds the workspaces of runs.
+func (p *parts) roots(con *console) *roots.Finder {
+	return roots.New(roots.Options{
+		Configured: func() []string { return p.config().Evaluation.Workspace },
+		Here: func() string {
+			here, err := os.Getwd()
+			if err != nil {
+				p.log.Error("finding the folder that the bridge was started in", "err", err)
+			}
+			return here
+		},
+		Own: func() []string { return ownFiles(con, p.config()) },
+		Log: p.log,
+	})
+}
+
+// ownFiles returns the files of a bridge, which are in no workspace.
+func ownFiles(con *console, cfg *config.Config) []string {
+	own := con.policy(cfg.File).OwnFiles
+	for _, path := range []string{cfg.Audit.Path, cfg.Audit.Requests(), cfg.Audit.Checkpoint} {
+		if path != "" {
+			own = append(own, path)
+		}
+	}
+	return own
+}
 
 // meanings returns what is known of the servers of a configuration.
 func meanings(cfg *config.Config) map[string]gate.Meant {
 	all := map[string]gate.Meant{}
 	for _, name := range serverNames(cfg) {
 		s := cfg.Servers[name]
+		if s.Type == config.KindBuiltin {
+			if is, ok := builtin.Known(s.Builtin); ok {
+				all[name] = gate.Meant{Server: is, Accepted: true} // nobody but us wrote it
+			}
+			continue
+		}
 		is := s.Recognize()
 		if is.Server.Name == "" {
 			continue
 		}
 		meant := gate.Meant{Server: is.Server, Accepted: is.Accepted, Folder: s.Cwd.Reveal(), Starts: is.Paths,
-			Remote: s.Type != config.KindStdio || s.Command.Reveal() == "docker"}
+			Remote: is.Remote || s.Type != config.KindStdio, Confined: is.Confined, PerSession: s.PerSession}
 		if meant.Folder == "" {
 			meant.Folder, _ = os.Getwd() // without one, relative paths are doubtful
 		}

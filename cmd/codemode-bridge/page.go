@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -26,14 +25,14 @@ type page struct {
 	forget context.CancelFunc // gives up the logins that it has begun
 }
 
-// openPage serves the approval page until Close. The page is nil if the configuration
-// has it off, or with an error, such as that the address is taken.
-func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
-	cfg := p.config().Approvals
-	if cfg.Listen.Reveal() == config.ListenOff {
+// openPage serves the approval page at an address until Close. The page is nil if the
+// address says that it is off, or with an error, such as that the address is taken.
+func (p *parts) openPage(a *console, address string) (*page, error) {
+	if address == config.ListenOff {
 		return nil, nil
 	}
-	l, err := net.Listen("tcp", cfg.Listen.Reveal())
+	cfg := p.config().Approvals
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serving the approval page: %w", err)
 	}
@@ -54,7 +53,7 @@ func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	beginning, forget := context.WithCancel(context.Background())
 	o := admin.Options{
 		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Settler: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, console: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
-		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
+		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: p.log.With("part", "page"),
 	}
 	if p.recorder.Store() != nil {
 		o.Records = p.recorder.Store()

@@ -99,7 +99,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Where: bridge.Where{Folder: p.folder}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
+		Where: bridge.Where{Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
@@ -200,7 +200,7 @@ func (p *parts) specs(cfg *config.Config) []upstream.Spec {
 
 // folder is the working folder of servers without cwd; empty if all have one.
 func (p *parts) folder() string {
-	if !sharing(p.config(), nil).Folder {
+	if !startsInWindow(p.config()) {
 		return ""
 	}
 	here, err := os.Getwd()

@@ -57,7 +57,7 @@ func profilesCommand(con *console) *cobra.Command {
 		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
-	group.AddCommand(addProfileCommand(con))
+	group.AddCommand(templatesCommand(con), addProfileCommand(con))
 	return group
 }
 

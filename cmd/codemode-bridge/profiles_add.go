@@ -14,20 +14,68 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addProfileCommand copies a ready-made profile into the configuration.
+// templatesCommand shows the profiles that are part of the program.
+func templatesCommand(con *console) *cobra.Command {
+	c := &cobra.Command{
+		Use: "templates [name]", Short: "List the profiles that are part of the bridge, or print one", Args: cobra.MaximumNArgs(1),
+		Long: "A profile of the configuration refers to one, as \"extends\": \"builtin:coding@1\", and adds rules of its\n" +
+			"own. With a name, as coding or coding@1, it prints the rules.",
+		RunE: func(_ *cobra.Command, args []string) error { return showTemplates(con, args) },
+	}
+	c.ValidArgsFunction = cobra.FixedCompletions(templates.Names(), cobra.ShellCompDirectiveNoFileComp)
+	con.JSONFlag(c)
+	return c
+}
+
+// showTemplates lists the templates, or prints the one that is named.
+func showTemplates(con *console, names []string) error {
+	type row struct {
+		Name    string `json:"name"`
+		Extends string `json:"extends"`
+		Summary string `json:"summary"`
+		Text    string `json:"text,omitempty"`
+	}
+	if len(names) > 0 {
+		t, ok := templates.Find(names[0])
+		if !ok {
+			return &cli.UsageError{Err: noTemplate(names[0])}
+		}
+		if con.JSON {
+			return con.PrintJSON(row{t.Name, t.Reference(), t.Summary, t.Text})
+		}
+		_, err := fmt.Fprintf(con.Out, "// %s\n// %s\n%s\n", t.Summary, t.Reference(), t.Text)
+		return err
+	}
+	var rows []row
+	table := [][]string{{"template", "extends", "what it does"}}
+	for _, t := range templates.All() {
+		rows = append(rows, row{t.Name, t.Reference(), t.Summary, ""})
+		table = append(table, []string{t.Name, t.Reference(), t.Summary})
+	}
+	if con.JSON {
+		return con.PrintJSON(rows)
+	}
+	return con.Table(table)
+}
+
+func noTemplate(name string) error {
+	return fmt.Errorf("there is no template %q; there are: %s", name, strings.Join(templates.Names(), ", "))
+}
+
+// addProfileCommand adds a profile that is a template to the configuration.
 func addProfileCommand(con *console) *cobra.Command {
 	var template, as string
 	var dry bool
-	long := "Copies a ready-made profile into evaluation.profiles of the configuration, with its\n" +
-		"comments; all else in the file stays as it is. It prints what it adds. Change it there\n" +
-		"as you like. A bridge that runs takes it over at once or, where it is looser and there are\n" +
-		"approvers, when one of them has confirmed it. The templates:\n"
+	long := "Adds a profile to evaluation.profiles of the configuration that extends one of the bridge's own; all\n" +
+		"else in the file stays as it is. It prints what it adds. Add rules of your own beside it, as you like.\n" +
+		"A bridge that runs takes it over at once or, where it is looser and there are approvers, when one of\n" +
+		"them has confirmed it. The templates:\n"
 	for _, t := range templates.All() {
 		long += "\n  " + t.Name + "\n      " + t.Summary + "\n"
 	}
 	c := &cobra.Command{
 		Use: "add", Short: "Add a ready-made profile to the configuration", Args: cli.NoArgs, Long: long,
-		Example: "  codemode-bridge profiles add --template read-only --dry-run\n  codemode-bridge profiles add --template git-safe --as repositories",
+		Example: "  codemode-bridge profiles add --template read-only --dry-run\n  codemode-bridge profiles add --template coding --as work",
 		RunE:    func(*cobra.Command, []string) error { return addProfile(con, template, as, dry) },
 	}
 	c.Flags().StringVar(&template, "template", "", "the `name` of the ready-made profile")
@@ -44,7 +92,7 @@ func addProfileCommand(con *console) *cobra.Command {
 func addProfile(con *console, template, as string, dry bool) error {
 	t, ok := templates.Find(template)
 	if !ok {
-		why := fmt.Errorf("there is no template %q; there are: %s", template, strings.Join(templates.Names(), ", "))
+		why := noTemplate(template)
 		if template == "" {
 			why = fmt.Errorf("profiles add needs --template; there are: %s", strings.Join(templates.Names(), ", "))
 		}
@@ -61,7 +109,7 @@ func addProfile(con *console, template, as string, dry bool) error {
 		parse := func(text []byte) (*config.Config, error) { // without an overlay
 			return config.Parse(con.shown(file), text, con.Env, con.policy(file))
 		}
-		next, err := setup.AddProfile(text, as, t.Text, parse)
+		next, err := setup.AddProfile(text, as, t.Profile(), parse)
 		if errors.Is(err, setup.ErrThere) {
 			return nil, &cli.UsageError{Err: fmt.Errorf("the configuration has a profile %q already; name another with --as", as)}
 		}

@@ -60,6 +60,7 @@ func runCommand(con *console) *cobra.Command {
 			}
 			tuneMemory()
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
+				defer p.keepPage(con)()
 				defer p.openNotices(false)()
 				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client, MaxLineLength: -1})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
@@ -97,13 +98,15 @@ func serveCommand(con *console) *cobra.Command {
 			}
 			defer l.Close()
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
-				pg, err := p.openPage(con, p.log)
-				if err != nil {
-					// Another bridge has the address: its page shows the same requests.
+				pg, err := p.openPage(con, cfg.Approvals.Listen.Reveal())
+				switch at := pageElsewhere(p.desk.folder, p.desk.conf.ID); {
+				case err != nil && at != "":
+					p.desk.page.Store(&at) // it shows the same requests
+				case err != nil:
 					p.log.Warn("there is no approval page here; approvals.listen names another address", "err", err)
-				}
-				if pg != nil {
+				case pg != nil:
 					defer pg.Close()
+					p.announcePage(pg)
 				}
 				defer p.openNotices(true)()
 				greet(con, l.Addr(), cfg, pg)

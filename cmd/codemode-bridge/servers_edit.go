@@ -35,7 +35,7 @@ func addServerEdits(con *console, group *cobra.Command) {
 		c.ValidArgsFunction = con.completeServers
 		con.JSONFlag(c)
 	}
-	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con))
+	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con), knownServersCommand(con))
 }
 
 // completeServers completes with the servers of the configuration.

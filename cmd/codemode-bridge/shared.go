@@ -76,6 +76,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 		return sharing(start.cfg, looked).Covers(sharing(cfg, lookedNow))
 	}
 	err = live(ctx, con, start, func(ctx context.Context, p *parts) error {
+		defer p.keepPage(con)()
 		defer p.openNotices(false)()
 		return shared.Serve(ctx, ready, p.shared())
 	})
@@ -162,7 +163,7 @@ func instanceFolders(con *console) (instance.Folders, error) {
 // sharing says what windows must have in common to share an instance of a
 // configuration. Looked are the environment variables that it refers to.
 func sharing(cfg *config.Config, looked []string) instance.Sharing {
-	s := instance.Sharing{Variables: looked}
+	s := instance.Sharing{Variables: looked, Folder: startsInWindow(cfg)}
 	for _, name := range cfg.ServerNames() {
 		if server := cfg.Servers[name]; !server.Disabled && server.Type == config.KindStdio {
 			for _, passed := range server.PassEnv {
@@ -170,10 +171,18 @@ func sharing(cfg *config.Config, looked []string) instance.Sharing {
 					s.Passed = append(s.Passed, passed)
 				}
 			}
-			s.Folder = s.Folder || server.Cwd.IsZero() // it runs in the folder of its window
+			// Unless the configuration names another, the window's folder is the workspace.
+			s.Folder = s.Folder || server.Known != "" && len(cfg.Evaluation.Workspace) == 0
 		}
 	}
 	return s
+}
+
+// startsInWindow reports whether a server runs in the folder of its window.
+func startsInWindow(cfg *config.Config) bool {
+	return slices.ContainsFunc(serverNames(cfg), func(name string) bool {
+		return cfg.Servers[name].Type == config.KindStdio && cfg.Servers[name].Cwd.IsZero()
+	})
 }
 
 // rendezvous is where the windows meet that one process can serve. Whatever would make

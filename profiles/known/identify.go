@@ -18,7 +18,9 @@ type Started struct {
 type Match struct {
 	Server Server
 	// Verified reports that somebody compared the file with what a server started in
-	// this form lists: a package of npm. What an image or an address has may differ.
+	// this form lists: a package of npm, at Server.Verified. What an image or an address
+	// has may differ. Another version of the package is as good, tool by tool: see
+	// [Tool.Describes].
 	Verified bool
 	// Version is the version that the configuration pins; empty if it takes
 	// whatever is the latest.
@@ -26,16 +28,23 @@ type Match struct {
 	// Paths are the program's arguments that are paths: what the server may work
 	// on, where it has such a list.
 	Paths []string
+	// Remote reports that the program does not run on this machine, or does not see its
+	// files.
+	Remote bool
+	// Confined reports that its browser reaches no host but this machine.
+	Confined bool
 }
 
 // steering are variables that decide which program is started, or what is loaded
 // into it. A server that has one is not known, whatever it is called.
-var steering = []string{"NODE_OPTIONS", "NODE_PATH", "PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NODE_TLS_REJECT_UNAUTHORIZED"}
+var steering = []string{"NODE_OPTIONS", "NODE_PATH", "PATH", "HOME", "XDG_CONFIG_HOME", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NODE_TLS_REJECT_UNAUTHORIZED"}
 
 func steers(name string) bool {
 	upper := strings.ToUpper(name)
-	return slices.Contains(steering, upper) || strings.HasPrefix(upper, "NPM_CONFIG_") || strings.HasPrefix(upper, "DOCKER_") || strings.HasPrefix(upper, "BUN_")
+	return slices.Contains(steering, upper) || slices.ContainsFunc(steeringPrefixes, func(p string) bool { return strings.HasPrefix(upper, p) })
 }
+
+var steeringPrefixes = []string{"NPM_CONFIG_", "PNPM_", "BUN_", "UV_", "PIP_", "PYTHON", "DOCKER_", "LD_", "DYLD_"}
 
 // Identify finds the server that is started so. If there is none, why says what is
 // different about one that is started nearly so; it is empty if none is.
@@ -48,7 +57,7 @@ func Identify(s Started) (m Match, why string) {
 			}
 			paths, wrong := l.fits(rest, s.Env)
 			if wrong == "" {
-				return Match{server, server.Verified != "" && l.NPM != "", version, paths}, ""
+				return Match{server, server.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest)}, ""
 			}
 			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
 		}
@@ -59,39 +68,106 @@ func Identify(s Started) (m Match, why string) {
 // program reports whether s starts the program of l; rest are the arguments after
 // what names it.
 func (l Launch) program(s Started) (version string, rest []string, ours bool) {
-	switch {
-	case l.URL != "":
-		return "", nil, s.Command == "" && strings.TrimSuffix(s.URL, "/") == strings.TrimSuffix(l.URL, "/")
-	case l.NPM != "" && (s.Command == "npx" || s.Command == "bunx"):
-		rest = s.Args
-		for len(rest) > 0 && (rest[0] == "-y" || rest[0] == "--yes") {
-			rest = rest[1:]
-		}
-		if len(rest) == 0 {
-			return "", nil, false
-		}
-		version, ours = npmVersion(rest[0], l.NPM)
-		return version, rest[1:], ours
-	case l.Docker != "" && s.Command == "docker" && len(s.Args) > 0 && s.Args[0] == "run":
-		rest = s.Args[1:]
-		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
-			switch {
-			case slices.Contains([]string{"-i", "--interactive", "--rm", "--init"}, rest[0]):
-				rest = rest[1:]
-			case rest[0] == "-e" && len(rest) > 1 && slices.Contains(l.Env, rest[1]): // taken over by its name
-				rest = rest[2:]
-			default:
-				return "", nil, false
-			}
-		}
-		if len(rest) == 0 {
+	if l.URL != "" {
+		at, ok := s.endpoint()
+		return "", nil, ok && strings.TrimSuffix(at, "/") == strings.TrimSuffix(l.URL, "/")
+	}
+	if l.Docker != "" {
+		if rest, ours = l.dockerRun(s); !ours || len(rest) == 0 {
 			return "", nil, false
 		}
 		version, ours = imageVersion(rest[0], l.Docker)
 		return version, rest[1:], ours
-	default:
-		return "", nil, false
 	}
+	rest, registry := s.fetched()
+	switch {
+	case len(rest) == 0:
+		return "", nil, false
+	case l.NPM != "" && registry == npm:
+		version, ours = npmVersion(rest[0], l.NPM)
+	case l.PyPI != "" && registry == pypi:
+		version, ours = pypiVersion(rest[0], l.PyPI)
+	}
+	return version, rest[1:], ours
+}
+
+// A registry is where a program comes from.
+type registry int
+
+const (
+	npm registry = iota + 1
+	pypi
+)
+
+// fetched returns the arguments that begin with the package that s fetches and starts,
+// and where that comes from. A flag before the package could say that it is another
+// one: only those that answer a question may be there.
+func (s Started) fetched() ([]string, registry) {
+	switch rest := s.Args; {
+	case s.Command == "npx" || s.Command == "bunx":
+		for len(rest) > 0 && (rest[0] == "-y" || rest[0] == "--yes") {
+			rest = rest[1:]
+		}
+		return rest, npm
+	case s.Command == "pnpm" && len(rest) > 0 && rest[0] == "dlx":
+		return rest[1:], npm
+	case s.Command == "uvx":
+		return rest, pypi
+	default:
+		return nil, 0
+	}
+}
+
+// endpoint returns the address that s is reached at: its own, or that of mcp-remote, a
+// program that only passes messages on to an address.
+func (s Started) endpoint() (string, bool) {
+	if s.Command == "" {
+		return s.URL, s.URL != ""
+	}
+	rest, from := s.fetched()
+	if from != npm || len(rest) < 2 || len(s.Env) > 0 {
+		return "", false
+	}
+	if _, ok := npmVersion(rest[0], "mcp-remote"); !ok {
+		return "", false
+	}
+	for flags := rest[2:]; len(flags) > 0; flags = flags[2:] {
+		if len(flags) < 2 || flags[0] != "--transport" && flags[0] != "--header" || strings.HasPrefix(flags[1], "-") {
+			return "", false
+		}
+	}
+	return rest[1], true
+}
+
+// dockerRun returns what follows the flags of a docker run that gives the program no
+// more than the variables of l. With a folder of this machine its paths would be
+// others than ours.
+func (l Launch) dockerRun(s Started) (rest []string, ok bool) {
+	if s.Command != "docker" || len(s.Args) == 0 || s.Args[0] != "run" {
+		return nil, false
+	}
+	rest = s.Args[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
+		flag, value, joined := strings.Cut(rest[0], "=")
+		rest = rest[1:]
+		if slices.Contains([]string{"-i", "--interactive", "--rm", "--init"}, flag) && !joined {
+			continue
+		}
+		if !joined {
+			if len(rest) == 0 || flag != "-e" && flag != "--env" && flag != "--pull" {
+				return nil, false
+			}
+			value, rest = rest[0], rest[1:]
+		}
+		name, _, _ := strings.Cut(value, "=")
+		switch {
+		case (flag == "--env" || flag == "-e" && !joined) && slices.Contains(l.Env, name):
+		case flag == "--pull" && slices.Contains([]string{"always", "missing", "never"}, value):
+		default:
+			return nil, false
+		}
+	}
+	return rest, true
 }
 
 // npmVersion takes a package's specification apart: its name, or its name with a
@@ -109,6 +185,12 @@ func npmVersion(spec, name string) (string, bool) {
 	default:
 		return v, version.MatchString(v)
 	}
+}
+
+// pypiVersion is npmVersion for a package of PyPI, as uvx has it: with == or @.
+func pypiVersion(spec, name string) (string, bool) {
+	spec = strings.Replace(spec, "==", "@", 1)
+	return npmVersion(spec, name)
 }
 
 // imageVersion is npmVersion for an image: its name, with a tag or a digest.

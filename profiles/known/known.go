@@ -28,6 +28,25 @@
 //	  }
 //	}
 //
+// Some arguments decide what a call does. A tool is written down as the most that it
+// does; "when" takes away from that by what an argument says, and "adds" adds what an
+// argument brings with it:
+//
+//	"git_remote": {
+//	  "effects": ["read", "write"], "where": "workspace",
+//	  "when": {"mode": {"list|get-url": {"effects": ["read"]}}},
+//	  "args": {"path": "path", "mode": "place", "name": "place", "url": "host"}
+//	},
+//	"browser_snapshot": {
+//	  "effects": ["read"], "where": "local",
+//	  "adds": {"filename": {"effects": ["write"], "where": "workspace"}},
+//	  "args": {"target": "plain", "filename": "path"}
+//	}
+//
+// So a value that nobody thought of is judged as the worst of them. "values" are the
+// only ones of which anything is known, and "under" says which argument a relative path
+// starts at, where that is not the server's folder.
+//
 // A file is verified if somebody started that version of the package and compared
 // every tool with what it lists (testdata/lists has that). One without "verified"
 // was written from public documentation, which "source" names: it can make
@@ -90,9 +109,15 @@ const (
 	Recipient Role = "recipient" // somebody who gets a message
 	Command   Role = "command"   // code, or a command line
 	Amount    Role = "amount"    // of money
-	Place     Role = "place"     // names where: a repository and its owner, a channel, a database
+	Place     Role = "place"     // names where: a repository and its owner, a channel, a database; or decides what is done: a mode, a state
 	Content   Role = "content"   // text that is written or sent
-	Plain     Role = "plain"     // anything else: a filter, a number, a choice
+	Plain     Role = "plain"     // anything else: a filter, a number, a layout
+	// PathOrHost is a path or an address, by what stands there. It is read as one of
+	// both.
+	PathOrHost Role = "path|host"
+	// SQL is a command in SQL. To "when" it says what kind of statement it is: "select" is
+	// one that only selects, by functions that only compute.
+	SQL Role = "sql"
 )
 
 // A Tool is what is known of one tool.
@@ -105,6 +130,19 @@ type Tool struct {
 	// object has the role that all of it has, or one for each of its keys, as
 	// "edits.newText"; an array on the way stands for each of its elements.
 	Args map[string]Role `json:"args,omitempty"`
+	// Adds are what a call does besides if it has an argument. One that is null,
+	// false, 0 or empty text counts as absent.
+	Adds map[string]Change `json:"adds,omitempty"`
+	// When is what a call does if an argument says one of several words ("a|b"). It
+	// stands in the place of what the tool does otherwise, and is less. Only one
+	// argument may have it.
+	When map[string]map[string]Change `json:"when,omitempty"`
+	// Values are the only values of an argument that anybody knows; of an object, its
+	// keys. A call with another one is guessed.
+	Values map[string][]string `json:"values,omitempty"`
+	// Under names the argument that a relative path starts at. If it is empty, an
+	// earlier call decided that, and nobody knows where the path leads.
+	Under map[string]string `json:"under,omitempty"`
 	// Repeatable reports whether a call may be made twice without harm.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Stateful reports whether what a call does depends on the calls before, such
@@ -115,20 +153,36 @@ type Tool struct {
 	Labels []Label `json:"labels,omitempty"`
 }
 
+// A Change is what an argument changes of what a call does.
+type Change struct {
+	Effects []Effect `json:"effects,omitempty"`
+	Where   Where    `json:"where,omitempty"`
+	Net     Net      `json:"net,omitempty"`
+	// Args are the roles that other arguments have then.
+	Args map[string]Role `json:"args,omitempty"`
+}
+
 // A Label says what kind of place a tool reads from or writes to.
 type Label string
 
 // The labels.
 const (
-	Private   Label = "private"   // what it reads is not public
-	Untrusted Label = "untrusted" // what it reads was written by anybody
-	External  Label = "external"  // what it is given leaves this machine
+	// Private is on what answers with something that is not public: files, mail, what
+	// an account sees, and secrets.
+	Private Label = "private"
+	// Untrusted is on what answers with text that others may have written: a page, an
+	// issue, a message. It may be written to mislead a model.
+	Untrusted Label = "untrusted"
+	// External is on what gives its arguments to somebody else: to another machine,
+	// also if that is the server's own service. What has it can carry something out.
+	External Label = "external"
 )
 
-// A Launch is one form in which a server is started. One of NPM, Docker and URL is
-// set.
+// A Launch is one form in which a server is started. One of NPM, PyPI, Docker and URL
+// is set.
 type Launch struct {
 	NPM    string `json:"npm,omitempty"`    // a package, without its version
+	PyPI   string `json:"pypi,omitempty"`   // a package, without its version
 	Docker string `json:"docker,omitempty"` // an image, without its tag
 	URL    string `json:"url,omitempty"`    // of the endpoint
 	// Args are the roles of the program's arguments, in order; the last may end
@@ -139,6 +193,9 @@ type Launch struct {
 	Flags []string `json:"flags,omitempty"`
 	// Env are the environment variables that it may be given.
 	Env []string `json:"env,omitempty"`
+	// Confines is the flag, among those with a value, that lists the only origins that
+	// its browser may reach, with semicolons.
+	Confines string `json:"confines,omitempty"`
 }
 
 // A Server is what is known of one server.

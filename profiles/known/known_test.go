@@ -1,6 +1,7 @@
 package known_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"codemode-bridge/profiles/known"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tailscale/hujson"
 )
 
 // A listing is what a server said of itself: testdata/lists has one for each verified
@@ -27,21 +29,192 @@ type listing struct {
 	} `json:"tools"`
 }
 
+// list reads the listing of a verified server.
+func list(t *testing.T, name string) (is listing) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "lists", name+".json"))
+	if err != nil {
+		t.Fatalf("%s is verified by nothing: %v", name, err)
+	}
+	if err := json.Unmarshal(text, &is); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return is
+}
+
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	all := known.All()
 	names := make(map[string]string)
 	for _, s := range all {
 		for _, l := range s.Launch {
-			for _, form := range []string{l.NPM, l.Docker, l.URL} {
-				if other := names[form]; form != "" && other != "" {
+			for kind, form := range map[string]string{"npm": l.NPM, "pypi": l.PyPI, "docker": l.Docker, "url": l.URL} {
+				if form == "" {
+					continue
+				}
+				if other := names[kind+form]; other != "" {
 					t.Errorf("%s and %s are started alike: %s", s.Name, other, form)
 				}
-				names[form] = s.Name
+				names[kind+form] = s.Name
 			}
 		}
 	}
-	delete(names, "")
+}
+
+// TestVersions is what is said of several releases: another one of a verified package
+// is as good, tool by tool.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{"notion-mcp-server", "notion-mcp-server@2.5.2", "notion-mcp-server@2.9.0", "notion-mcp-server@1.0.0"} {
+		m, why := known.Identify(known.Started{Command: "npx", Args: []string{"-y", "@notionhq/" + spec}})
+		if !m.Verified {
+			t.Errorf("%s: it is not verified: %s", spec, why)
+		}
+	}
+}
+
+// TestPretends holds a server that is started like a known one to its tools: of one
+// that is another in its list, nothing is known, and of the others everything.
+func TestPretends(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("github")
+	is := list(t, s.Name)
+	change := map[string]func(properties map[string]json.RawMessage, required *[]string){
+		"add_issue_comment":   func(p map[string]json.RawMessage, _ *[]string) { delete(p, "repo") },
+		"create_issue":        func(p map[string]json.RawMessage, r *[]string) { p["visibility"] = nil; *r = append(*r, "visibility") },
+		"create_repository":   func(p map[string]json.RawMessage, _ *[]string) { delete(p, "private") }, // by which it is told whether it is public
+		"get_issue":           func(p map[string]json.RawMessage, _ *[]string) { p["verbose"] = nil },   // new, and nobody must have it
+		"search_repositories": func(p map[string]json.RawMessage, _ *[]string) { delete(p, "perPage") }, // says neither where nor what
+	}
+	var unknown []string
+	for _, tool := range is.Tools {
+		if f := change[tool.Name]; f != nil {
+			f(tool.InputSchema.Properties, &tool.InputSchema.Required)
+		}
+		if !s.Tools[tool.Name].Describes(slices.Sorted(maps.Keys(tool.InputSchema.Properties)), tool.InputSchema.Required) {
+			unknown = append(unknown, tool.Name)
+		}
+	}
+	slices.Sort(unknown)
+	if diff := cmp.Diff([]string{"add_issue_comment", "create_issue", "create_repository"}, unknown); diff != "" {
+		t.Errorf("tools that are not as the file says:\n%s", diff)
+	}
+	if r := s.Tools["get_issue"].Read(map[string]any{"owner": "o", "repo": "r", "verbose": true}); !slices.Equal(r.Unknown, []string{"verbose"}) {
+		t.Errorf("a call with the new argument: unknown are %q", r.Unknown)
+	}
+	if _, ok := s.Tools["delete_everything"]; ok {
+		t.Error("a tool is known that the file does not have")
+	}
+}
+
+// TestSessions holds the files to the sessions of the benchmark: each server that is
+// started there is known, and each of its ordinary calls.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../bridge/bench/asking/sessions/*.jsonc")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("there are %d sessions: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.ReplaceAll(text, []byte("${WORKSPACE}"), []byte("/ws"))
+		if text, err = hujson.Standardize(text); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		var session struct {
+			Servers map[string]struct {
+				Command string            `json:"command"`
+				Args    []string          `json:"args"`
+				Env     map[string]string `json:"env"`
+			} `json:"servers"`
+			Evals []struct {
+				Calls []struct {
+					Tool string         `json:"tool"`
+					Args map[string]any `json:"args"`
+				} `json:"calls"`
+			} `json:"evals"`
+		}
+		if err := json.Unmarshal(text, &session); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		found := map[string]known.Server{}
+		for name, s := range session.Servers {
+			m, why := known.Identify(known.Started{Command: s.Command, Args: s.Args, Env: slices.Sorted(maps.Keys(s.Env))})
+			if !m.Verified {
+				t.Errorf("%s: %s is not known: %s", filepath.Base(file), name, why)
+			}
+			found[name] = m.Server
+		}
+		for _, eval := range session.Evals {
+			for _, c := range eval.Calls {
+				server, name, _ := strings.Cut(c.Tool, "__")
+				tool, ok := found[server].Tools[name]
+				if r := tool.Read(c.Args); !ok || len(r.Unknown) > 0 {
+					t.Errorf("%s: it is not known what %s %v means: %v", filepath.Base(file), c.Tool, c.Args, r.Unknown)
+				}
+			}
+		}
+	}
+}
+
+// TestMistakesInFiles says what is wrong with a file, and where.
+func TestMistakesInFiles(t *testing.T) {
+	t.Parallel()
+	const launch = `"title": "T", "verified": "1.0.0", "launch": [{"npm": "x"}]`
+	tool := func(text string) string { return "{" + launch + `,` + "\n" + `"tools": {"a/b": {` + text + "}}}" }
+	for text, want := range map[string]string{
+		"{\n  \"title\": }":                    "hujson: line 2, column 12: ",
+		"{\n  // what\n  \"titel\": \"T\"}":    `line 3, column 3: no such key: "titel"`,
+		"{\"title\": 7}":                       "line 1, column 11: cannot unmarshal number",
+		"{}":                                   "line 1, column 1: title: missing",
+		`{"title": "T"}`:                       `line 1, column 1: neither "verified"`,
+		`{"title": "T", "verified": "new"}`:    `line 1, column 28: verified: "new" is not a version`,
+		`{"title": "T", "source": "http://x"}`: "line 1, column 26: source: ",
+		`{"title": "T", "verified": "1.0.0"}`:  "line 1, column 1: launch: missing",
+		"{" + launch + "}":                     "line 1, column 1: tools: missing",
+		`{"title": "T", "verified": "1.0.0", "launch": [{}], "tools": {"a": {}}}`:                                        "launch: 0: want one of",
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "url": "https://x"}], "tools": {"a": {}}}`:          "launch: 0: want one of",
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "X Y"}], "tools": {"a": {}}}`:                            `launch: 0: npm: "X Y" is not exact`,
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "flags": ["x"]}], "tools": {"a": {}}}`:              "launch: 0: flags: 0: ",
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "env": ["Node_Options"]}], "tools": {"a": {}}}`:     `env: 0: "Node_Options" may not be given`,
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "args": ["path...", "path"]}], "tools": {"a": {}}}`: "args: 0: only the last may be several",
+		tool(``):                    "line 2, column 18: tools: a/b: effects: missing",
+		tool(`"effects": ["reed"]`): "tools: a/b: where: missing",
+		tool(`"effects": ["reed"], "where": "local"`):                                                                       `line 2, column 31: tools: a/b: effects: 0: no such effect: "reed"`,
+		tool(`"effects": ["read"], "where": "here"`):                                                                        "tools: a/b: where: want one of",
+		tool(`"effects": ["read"], "where": "local", "net": "any"`):                                                         "tools: a/b: net: want one of",
+		tool(`"effects": ["read"], "where": "workspace"`):                                                                   "where: workspace, but no argument is a path",
+		tool(`"effects": ["read"], "where": "remote"`):                                                                      "where: remote, but it talks to no host",
+		tool(`"effects": ["read"], "where": "local", "labels": ["x"]`):                                                      "labels: 0: no such label",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "y"}`):                                                   `args: x: no such role: "y"`,
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain", "x.y": "path"}`):                                `args: x.y: "x" already has a role as a whole`,
+		tool(`"effects": ["read"], "where": "local", "adds": {"x": {"effects": ["write"]}}`):                                "adds: x: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "adds": {"x": {"where": "remote"}}`):           "adds: x: where: remote, but it talks to no host",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "adds": {"x": {"effects": ["all"]}}`):          "adds: x: effects: 0: no such effect",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "adds": {"x": {"args": {"x": "plain"}}}`):       "adds: x: args: x: want an argument of the tool",
+		tool(`"effects": ["read"], "where": "local", "adds": {"x": {"args": {"x": "path"}}}`):                               "adds: x: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"y": {}}`):                            "when: y: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"effects": ["write"]}}}`): "when: x: a: it is more than the tool does otherwise",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"where": "remote"}}}`):    "when: x: a: it is more",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"net": "fixed"}}}`):       "when: x: a: it is more",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain", "y": "plain"}, "when": {"x": {}, "y": {}}`):     "when: two arguments at once",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "values": {"x": []}`):                          "values: x: no values",
+		tool(`"effects": ["read"], "where": "local", "values": {"x": ["a"]}`):                                               "values: x: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "under": {"x": ""}`):                           "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "under": {"x": "x"}`):                           "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "path", "y": "path"}, "under": {"x": "y", "y": "x"}`):    "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "more": true`):                                                         `line 2, column 58: no such key: "more"`,
+	} {
+		if _, err := known.Parse("t", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		}
+	}
+	if _, err := known.Parse("t", []byte(tool(`"effects": ["read"], "where": "local"`))); err != nil {
+		t.Errorf("a file without a mistake: %v", err)
+	}
 }
 
 // TestVerifiedFiles holds every verified file to what its server listed: it has each of
@@ -52,15 +225,7 @@ func TestVerifiedFiles(t *testing.T) {
 		if s.Verified == "" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("testdata", "lists", s.Name+".json"))
-		if err != nil {
-			t.Errorf("%s is verified by nothing: %v", s.Name, err)
-			continue
-		}
-		var is listing
-		if err := json.Unmarshal(text, &is); err != nil {
-			t.Fatalf("%s: %v", s.Name, err)
-		}
+		is := list(t, s.Name)
 		if is.Version != s.Verified {
 			t.Errorf("%s is verified as %s, and listed as %s", s.Name, s.Verified, is.Version)
 		}
@@ -89,6 +254,9 @@ func TestVerifiedFiles(t *testing.T) {
 func TestIdentify(t *testing.T) {
 	t.Parallel()
 	npx := func(args ...string) known.Started { return known.Started{Command: "npx", Args: args} }
+	docker := func(args ...string) known.Started {
+		return known.Started{Command: "docker", Args: append([]string{"run"}, args...)}
+	}
 	for _, test := range []struct {
 		started known.Started
 		name    string // empty: none
@@ -122,12 +290,43 @@ func TestIdentify(t *testing.T) {
 		{known.Started{URL: "http://mcp.context7.com/mcp"}, "", ""},
 		{known.Started{Command: "npx", URL: "https://mcp.context7.com/mcp"}, "", ""},
 		{known.Started{Command: "node", Args: []string{"server.js"}}, "", ""},
+
+		{known.Started{Command: "bunx", Args: []string{"@modelcontextprotocol/server-memory@2026.8.31"}}, "memory", "2026.8.31"},
+		{known.Started{Command: "pnpm", Args: []string{"dlx", "@modelcontextprotocol/server-memory@2026.8.31"}}, "memory", "2026.8.31"},
+		{known.Started{Command: "pnpm", Args: []string{"dlx", "--package=evil", "@modelcontextprotocol/server-memory"}}, "", ""},
+		{known.Started{Command: "pnpm", Args: []string{"exec", "@modelcontextprotocol/server-memory"}}, "", ""},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-git"}}, "git", ""},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-git==2026.1.14", "--repository", "/ws"}}, "git", "2026.1.14"},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-git@2026.1.14"}}, "git", "2026.1.14"},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-git>=1"}}, "", ""},
+		{known.Started{Command: "uvx", Args: []string{"--from", "evil", "mcp-server-git"}}, "", ""},
+		{known.Started{Command: "uvx", Args: []string{"@modelcontextprotocol/server-memory"}}, "", ""},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-git"}, Env: []string{"UV_INDEX_URL"}}, "", ""},
+		{npx("-y", "mcp-remote", "https://mcp.context7.com/mcp"), "context7", ""},
+		{npx("-y", "mcp-remote@0.1.29", "https://mcp.context7.com/mcp", "--transport", "http-only"), "context7", ""},
+		{npx("-y", "mcp-remote", "https://mcp.context7.com/mcp", "--header", "Authorization: Bearer x"), "context7", ""},
+		{npx("-y", "mcp-remote", "https://mcp.context7.com/mcp", "--header", "--allow-http"), "", ""},
+		{npx("-y", "mcp-remote", "https://mcp.context7.com/mcp", "8080"), "", ""},
+		{npx("-y", "mcp-remote", "https://mcp.context7.com.evil.example/mcp"), "", ""},
+		{npx("-y", "mcp-remote-evil", "https://mcp.context7.com/mcp"), "", ""},
+		{docker("-i", "--rm", "mcp/notion"), "notion", ""},
+		{docker("-i", "--pull=always", "-e", "NOTION_TOKEN=x", "--env=NOTION_TOKEN", "mcp/notion:2.5"), "notion", "2.5"},
+		{docker("--pull", "always", "--env", "NOTION_TOKEN", "mcp/notion"), "notion", ""},
+		{docker("--pull=x", "mcp/notion"), "", ""},
+		{docker("-e", "NODE_OPTIONS=--require=/x", "mcp/notion"), "", ""},
+		{docker("--env=LD_PRELOAD=/x", "mcp/notion"), "", ""},
+		{docker("-v", "/:/ws", "mcp/notion"), "", ""},
+		{docker("--entrypoint=sh", "mcp/notion"), "", ""},
+		{docker("--rm=x", "mcp/notion"), "", ""},
+		{docker("-e"), "", ""},
+		{docker(), "", ""},
 	} {
 		got, why := known.Identify(test.started)
 		if got.Server.Name != test.name || got.Version != test.version {
 			t.Errorf("%+v is %q %q (%s), want %q %q", test.started, got.Server.Name, got.Version, why, test.name, test.version)
 		}
-		if got.Server.Name != "" && got.Verified != (test.started.URL == "") {
+		isPackage := got.Server.Verified != "" && test.started.URL == "" && test.started.Command != "docker" && !slices.ContainsFunc(test.started.Args, func(arg string) bool { return strings.HasPrefix(arg, "mcp-remote") })
+		if got.Server.Name != "" && got.Verified != isPackage {
 			t.Errorf("%+v: verified is %v", test.started, got.Verified)
 		}
 	}

@@ -6,155 +6,155 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
 )
 
 // Parse reads the text of a server's file, JSON with comments. The error says what is
-// wrong, and where.
+// wrong, and where: its line and column.
 func Parse(name string, text []byte) (Server, error) {
 	var s Server
-	plain, err := hujson.Standardize(bytes.Clone(text))
+	tree, err := hujson.Parse(text)
 	if err != nil {
-		return s, err
+		return s, err // it begins with the line and the column
 	}
-	d := json.NewDecoder(bytes.NewReader(plain))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return s, err
+	if offset, key := unknownKey(&tree, reflect.TypeOf(s)); key != "" {
+		return s, located(text, offset, fmt.Sprintf("no such key: %q", key))
+	}
+	plain := tree.Clone()
+	plain.Standardize()
+	if err := json.Unmarshal(plain.Pack(), &s); err != nil { // comments became as many spaces
+		offset := 0
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			offset = int(wrong.Offset) - 1 // of the value's last byte
+		}
+		return s, located(text, offset, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	s.Name = name
-	return s, s.check()
+	if m := s.check(); m != nil {
+		return s, located(text, m.find(&tree), m.String())
+	}
+	return s, nil
 }
 
-var (
-	version  = regexp.MustCompile(`^\d+(\.\d+)+(-[0-9A-Za-z.-]+)?$`)
-	npmName  = regexp.MustCompile(`^(@[a-z0-9._-]+/)?[a-z0-9._-]+$`)
-	image    = regexp.MustCompile(`^[a-z0-9.-]+(/[a-z0-9._-]+)*$`)
-	address  = regexp.MustCompile(`^https://[a-z0-9.-]+(/[A-Za-z0-9._/-]*)?$`)
-	variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
-)
-
-func (s *Server) check() error {
-	switch {
-	case s.Title == "":
-		return errors.New("title: missing")
-	case s.Verified == "" && s.Source == "":
-		return errors.New(`neither "verified" (a version) nor "source" (its public documentation)`)
-	case s.Verified != "" && !version.MatchString(s.Verified):
-		return fmt.Errorf("verified: %q is not a version", s.Verified)
-	case s.Source != "" && !strings.HasPrefix(s.Source, "https://"):
-		return fmt.Errorf("source: %q is not an https address", s.Source)
-	case len(s.Launch) == 0:
-		return errors.New("launch: missing")
-	case len(s.Tools) == 0:
-		return errors.New("tools: missing")
-	}
-	for i, l := range s.Launch {
-		if err := l.check(); err != nil {
-			return fmt.Errorf("launch/%d: %w", i, err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		if err := s.Tools[name].check(); err != nil {
-			return fmt.Errorf("tools/%s: %w", name, err)
-		}
-	}
-	return nil
+// located returns an error about what stands at an offset of text.
+func located(text []byte, offset int, what string) error {
+	before := text[:min(max(offset, 0), len(text))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+	return fmt.Errorf("line %d, column %d: %s", line, column, what)
 }
 
-func (l Launch) check() error {
-	forms := 0
-	for _, form := range []struct {
-		text  string
-		legal *regexp.Regexp
-	}{{l.NPM, npmName}, {l.Docker, image}, {l.URL, address}} {
-		if form.text == "" {
-			continue
-		}
-		if forms++; !form.legal.MatchString(form.text) {
-			return fmt.Errorf("%q is not exact", form.text)
-		}
-	}
-	if forms != 1 {
-		return errors.New(`want one of "npm", "docker" and "url"`)
-	}
-	for i, role := range l.Args {
-		plain, several := strings.CutSuffix(role, "...")
-		if several && i < len(l.Args)-1 {
-			return fmt.Errorf("args/%d: only the last may be several", i)
-		}
-		if !slices.Contains(roles, Role(plain)) {
-			return fmt.Errorf("args/%d: no such role: %q", i, plain)
-		}
-	}
-	for _, flag := range l.Flags {
-		if !strings.HasPrefix(flag, "-") {
-			return fmt.Errorf("flags: %q does not begin with -", flag)
-		}
-	}
-	for _, name := range l.Env {
-		if !variable.MatchString(name) || steers(name) {
-			return fmt.Errorf("env: %q may not be given", name)
-		}
-	}
-	return nil
-}
-
-var (
-	effects = []Effect{Read, Write, Delete, Execute, Send, Spend}
-	roles   = []Role{Path, Host, Recipient, Command, Amount, Place, Content, Plain}
-	labels  = []Label{Private, Untrusted, External}
-)
-
-func (t Tool) check() error {
-	if len(t.Effects) == 0 {
-		return errors.New("effects: missing")
-	}
-	for _, e := range t.Effects {
-		if !slices.Contains(effects, e) {
-			return fmt.Errorf("effects: no such effect: %q", e)
-		}
-	}
-	if !slices.Contains([]Where{Workspace, Local, Remote}, t.Where) {
-		return fmt.Errorf("where: no such place: %q", t.Where)
-	}
-	if !slices.Contains([]Net{"", NetNone, NetFixed, NetChosen}, t.Net) {
-		return fmt.Errorf("net: want none, fixed or chosen, not %q", t.Net)
-	}
-	for _, l := range t.Labels {
-		if !slices.Contains(labels, l) {
-			return fmt.Errorf("labels: no such label: %q", l)
-		}
-	}
-	paths := false
-	for _, name := range slices.Sorted(maps.Keys(t.Args)) {
-		role := t.Args[name]
-		if !slices.Contains(roles, role) {
-			return fmt.Errorf("args/%s: no such role: %q", name, role)
-		}
-		for outer := range t.Args {
-			if strings.HasPrefix(name, outer+".") {
-				return fmt.Errorf("args/%s: %q already has a role as a whole", name, outer)
+// unknownKey returns the first key that the Go type has no field for, and where it
+// stands; an empty one if there is none.
+func unknownKey(v *hujson.Value, t reflect.Type) (offset int, key string) {
+	switch value := v.Value.(type) {
+	case *hujson.Object:
+		for i := range value.Members {
+			m := &value.Members[i]
+			name := m.Name.Value.(hujson.Literal).String()
+			var inner reflect.Type
+			switch t.Kind() {
+			case reflect.Map:
+				inner = t.Elem()
+			case reflect.Struct:
+				f, ok := fieldFor(t, name)
+				if !ok {
+					return m.Name.StartOffset, name
+				}
+				inner = f.Type
+			default:
+				return 0, "" // of another type than it must be, as the decoder will say
+			}
+			if offset, key := unknownKey(&m.Value, inner); key != "" {
+				return offset, key
 			}
 		}
-		paths = paths || role == Path
+	case *hujson.Array:
+		for i := range value.Elements {
+			if t.Kind() != reflect.Slice {
+				return 0, ""
+			}
+			if offset, key := unknownKey(&value.Elements[i], t.Elem()); key != "" {
+				return offset, key
+			}
+		}
 	}
-	if t.Where == Workspace && !paths {
-		return errors.New("where: workspace, but no argument is a path")
+	return 0, ""
+}
+
+func fieldFor(t reflect.Type, key string) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == key && name != "-" {
+			return t.Field(i), true
+		}
 	}
-	if t.Where == Remote && t.net() == NetNone {
-		return errors.New("where: remote, but it talks to no host (net)")
+	return reflect.StructField{}, false
+}
+
+// A mistake is what is wrong at one place of a file.
+type mistake struct {
+	at   []string // the keys that lead there
+	what string
+}
+
+func wrong(what string, args ...any) *mistake { return &mistake{what: fmt.Sprintf(what, args...)} }
+
+// in adds the keys that lead to what m is about.
+func (m *mistake) in(keys ...string) *mistake {
+	if m != nil {
+		m.at = slices.Concat(keys, m.at)
+	}
+	return m
+}
+
+func (m *mistake) String() string { return strings.Join(append(slices.Clone(m.at), m.what), ": ") }
+
+// find returns where in the file m is; if there is no such key, where it should be.
+func (m *mistake) find(tree *hujson.Value) int {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	for n := len(m.at); n > 0; n-- {
+		pointer := ""
+		for _, key := range m.at[:n] {
+			pointer += "/" + escape.Replace(key)
+		}
+		if v := tree.Find(pointer); v != nil {
+			return v.StartOffset
+		}
+	}
+	return 0
+}
+
+// sorted calls f for each entry of a map, sorted by keys, until it finds a mistake.
+func sorted[V any](all map[string]V, f func(key string, v V) *mistake) *mistake {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if m := f(key, all[key]); m != nil {
+			return m.in(key)
+		}
 	}
 	return nil
 }
 
-func (t Tool) net() Net {
-	if t.Net == "" {
-		return NetNone
+// each is sorted for a list.
+func each[V any](all []V, f func(i int, v V) *mistake) *mistake {
+	for i, v := range all {
+		if m := f(i, v); m != nil {
+			return m.in(strconv.Itoa(i))
+		}
 	}
-	return t.Net
+	return nil
+}
+
+// first returns the first mistake among several.
+func first(all ...*mistake) *mistake {
+	for _, m := range all {
+		if m != nil {
+			return m
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package known
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,26 +10,28 @@ import (
 
 // A Reading is what one call means by the file of its server.
 type Reading struct {
+	// Tool is what is known of the tool as this call uses it: its effects, where, net
+	// and roles are those of the call.
 	Tool Tool
 	// Values are the values that have a role other than content and plain, sorted
 	// by parameter.
 	Values []Value
-	// Unknown are the arguments of the call whose role nobody knows, sorted: the
-	// file does not name them, or they are not what it says (a path that is a
-	// number). With one of them the call is guessed.
+	// Unknown are the arguments of the call of which nobody knows what they mean,
+	// sorted: the file does not name them, or they are not what it says (a path that is
+	// a number, a value that it does not have). With one of them the call is guessed.
 	Unknown []string
 }
 
 // A Value is one value in the arguments of a call.
 type Value struct {
 	Param string // dotted, with the index of an element: "paths.0"
-	Role  Role
-	Text  string
+	Role  Role   // never PathOrHost or SQL: those are read as Path, Host or Command
+	Text  string // a path that starts at another argument has that before it
 }
 
 // Describes reports whether the file still describes a tool, by the arguments in its
-// schema: it names all that a call must have, and none of those that say where is
-// gone. Others may be new: they matter only to a call that has them.
+// schema: it names all that a call must have, and none of those that say where or
+// what is gone. Others may be new: they matter only to a call that has them.
 func (t Tool) Describes(arguments, required []string) bool {
 	for _, name := range required {
 		if t.role(name) == "" && !t.inside(name) {
@@ -41,68 +44,155 @@ func (t Tool) Describes(arguments, required []string) bool {
 			return false
 		}
 	}
+	for name := range t.When {
+		if !slices.Contains(arguments, name) {
+			return false
+		}
+	}
 	return true
 }
 
 // Read says what a call of t with these arguments means. The arguments are a tree of
 // string, bool, nil, numbers, []any and map[string]any.
 func (t Tool) Read(args map[string]any) Reading {
-	r := Reading{Tool: t}
-	t.readKeys(&r, "", "", args)
-	return r
+	r := reader{Reading{Tool: t.calledWith(args)}, args}
+	r.readKeys("", "", args)
+	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
+		if slices.ContainsFunc(valuesAt(args, name), func(v any) bool { return !t.hasValue(name, v) }) {
+			r.unknown(name)
+		}
+	}
+	slices.Sort(r.Unknown)
+	return r.Reading
+}
+
+// A reader is in the middle of reading a call.
+type reader struct {
+	Reading
+	args map[string]any
+}
+
+func (r *reader) unknown(param string) {
+	if !slices.Contains(r.Unknown, param) {
+		r.Unknown = append(r.Unknown, param)
+	}
+}
+
+func (r *reader) value(param string, role Role, text string) {
+	r.Values = append(r.Values, Value{param, role, text})
 }
 
 // readKeys reads the values of an object whose name, with a dot, is name.
-func (t Tool) readKeys(r *Reading, name, at string, object map[string]any) {
+func (r *reader) readKeys(name, at string, object map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if strings.Contains(key, ".") { // it must not be taken for a key of an object
-			r.Unknown = append(r.Unknown, at+key)
+			r.unknown(at + key)
 			continue
 		}
-		t.read(r, name+key, at+key, object[key])
+		r.read(name+key, at+key, object[key])
 	}
 }
 
 // read reads the value of the parameter with that name. At is the name with the
 // elements of arrays.
-func (t Tool) read(r *Reading, name, at string, v any) {
-	role := t.role(name)
+func (r *reader) read(name, at string, v any) {
 	if list, ok := v.([]any); ok {
 		for i, element := range list {
-			t.read(r, name, at+"."+strconv.Itoa(i), element)
+			r.read(name, at+"."+strconv.Itoa(i), element)
 		}
 		return
 	}
+	role := r.Tool.role(name)
 	switch v := v.(type) {
 	case map[string]any:
 		switch {
 		case role == Content || role == Plain:
-		case role != "" || !t.inside(name):
-			r.Unknown = append(r.Unknown, at)
+		case role != "" || !r.Tool.inside(name):
+			r.unknown(at)
 		default:
-			t.readKeys(r, name+".", at+".", v)
+			r.readKeys(name+".", at+".", v)
 		}
 	case string:
-		switch role {
-		case "":
-			r.Unknown = append(r.Unknown, at)
-		case Content, Plain:
-		default:
-			r.Values = append(r.Values, Value{at, role, v})
-		}
+		r.readText(name, at, role, v)
 	case nil:
-		if role == "" && !t.inside(name) {
-			r.Unknown = append(r.Unknown, at)
+		if role == "" && !r.Tool.inside(name) {
+			r.unknown(at)
 		}
 	default: // a number or a boolean
-		switch role {
-		case Content, Plain:
-		case Amount, Place: // an id may be a number
-			r.Values = append(r.Values, Value{at, role, text(v)})
+		_, boolean := v.(bool)
+		switch {
+		case role == Content || role == Plain:
+		case role == Amount, role == Place, role == Recipient && !boolean: // an id may be a number
+			r.value(at, role, text(v))
 		default:
-			r.Unknown = append(r.Unknown, at)
+			r.unknown(at)
 		}
 	}
+}
+
+func (r *reader) readText(name, at string, role Role, v string) {
+	switch {
+	case role == "":
+		r.unknown(at)
+	case role == Content || role == Plain:
+	case role == SQL:
+		r.value(at, Command, v)
+	case role == Host || role == PathOrHost && isAddress(v):
+		r.value(at, Host, v)
+	case role == Path || role == PathOrHost:
+		if full, ok := r.start(name, v); ok {
+			r.value(at, Path, full)
+		} else {
+			r.unknown(at)
+		}
+	case role == Place && !isName(v):
+		r.unknown(at)
+	default:
+		r.value(at, role, v)
+	}
+}
+
+// isName reports whether a text can only be a name to the programs behind a server: not
+// an option of one ("--server=…"; a number may be negative), and no part of a command
+// in a shell.
+func isName(text string) bool {
+	if strings.ContainsAny(text, "`;|\n\r\x00") || strings.Contains(text, "$(") || strings.Contains(text, "${") {
+		return false
+	}
+	return !strings.HasPrefix(text, "-") || len(text) > 1 && '0' <= text[1] && text[1] <= '9'
+}
+
+// start puts what a path starts at before it, if that is another argument. It reports
+// false if nobody knows.
+func (r *reader) start(name, path string) (string, bool) {
+	from, other := r.Tool.Under[name]
+	if !other || isAbsolute(path) {
+		return path, true
+	}
+	if from == "" {
+		return "", false
+	}
+	base, ok := r.args[from].(string)
+	if !ok || base == "" {
+		return "", false
+	}
+	if base, ok = r.start(from, base); !ok {
+		return "", false
+	}
+	return base + "/" + path, true // not made shorter: ".." may follow a link
+}
+
+// isAbsolute reports whether a path starts nowhere else, on any system.
+func isAbsolute(path string) bool {
+	return strings.HasPrefix(path, "/") || strings.HasPrefix(path, `\`) || strings.HasPrefix(path, "~") ||
+		filepath.IsAbs(path) || len(path) > 1 && path[1] == ':'
+}
+
+// isAddress reports whether a text that may be a path or an address is an address: it
+// begins with a scheme, or with a host as in "git@example.com:x".
+func isAddress(text string) bool {
+	first, _, _ := strings.Cut(text, "/")
+	return strings.IndexByte(first, ':') > 1 || strings.HasPrefix(text, "//")
 }
 
 // role returns the role of the parameter with that dotted name; empty if the file
@@ -119,8 +209,11 @@ func (t Tool) inside(name string) bool {
 	return false
 }
 
+// text returns a value as it is written; empty for lists and objects.
 func text(v any) string {
 	switch v := v.(type) {
+	case string:
+		return v
 	case bool:
 		return strconv.FormatBool(v)
 	case interface{ String() string }: // json.Number

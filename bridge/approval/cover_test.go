@@ -1,0 +1,218 @@
+package approval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// comment is the cover of a comment on an issue.
+func comment(changes ...func(*Cover)) Cover {
+	c := Cover{Kind: "add_issue_comment", Bound: []Bound{{"owner", Exact, "acme"}, {"repo", Exact, "web"}}, Free: []string{"body", "issue_number"}}
+	for _, change := range changes {
+		change(&c)
+	}
+	return c
+}
+
+// writing is the cover of a call that writes in a folder.
+func writing(folder string) Cover {
+	return Cover{Kind: "write", Across: true, Bound: []Bound{{"folder", UnderFolder, folder}}, Free: []string{"content"}}
+}
+
+func naming(hosts ...string) func(*Cover) {
+	return func(c *Cover) {
+		for _, h := range hosts {
+			c.Bound = append(c.Bound, Bound{"body", Mentions, h})
+		}
+	}
+}
+
+func TestCovers(t *testing.T) {
+	t.Parallel()
+	bound := func(i int, value string) func(*Cover) { return func(c *Cover) { c.Bound[i].Value = value } }
+	to := func(names ...string) Cover {
+		c := Cover{Kind: "send", Free: []string{"text"}}
+		for _, n := range names {
+			c.Bound = append(c.Bound, Bound{"to", ToRecipient, n})
+		}
+		return c
+	}
+	at := func(host string) Cover {
+		return Cover{Kind: "fetch", Bound: []Bound{{"url", AtHost, host}}}
+	}
+	for name, row := range map[string]struct {
+		grant, call Cover
+		why         string
+	}{
+		"the same":                        {comment(), comment(), ""},
+		"another owner":                   {comment(), comment(bound(0, "acme2")), "owner is another one"},
+		"another repository":              {comment(), comment(bound(1, "api")), "repo is another one"},
+		"another tool":                    {comment(), comment(func(c *Cover) { c.Kind = "update_issue" }), "another kind"},
+		"fewer free arguments":            {comment(), comment(func(c *Cover) { c.Free = c.Free[:1] }), ""},
+		"a further argument":              {comment(), comment(func(c *Cover) { c.Free = append(c.Free, "labels") }), "labels is a further argument"},
+		"a further bound argument":        {comment(), comment(func(c *Cover) { c.Bound = append(c.Bound, Bound{"state", Exact, "closed"}) }), "state is another one"},
+		"without a bound argument":        {comment(), comment(func(c *Cover) { c.Bound = c.Bound[:1] }), "repo is another one"},
+		"bound now, free before":          {comment(), comment(func(c *Cover) { c.Free, c.Bound = c.Free[:1], append(c.Bound, Bound{"issue_number", Exact, "1"}) }), "issue_number is another one"},
+		"with a secret":                   {comment(), Cover{None: "a secret was found in body"}, "no yes covers it: a secret was found in body"},
+		"no grant":                        {Cover{None: "critical"}, comment(), "nothing further"},
+		"no grant at all":                 {Cover{}, Cover{}, "nothing further"},
+		"names the same host":             {comment(naming("acme.example")), comment(naming("acme.example")), ""},
+		"names no host any more":          {comment(naming("acme.example")), comment(), ""},
+		"names another host":              {comment(naming("acme.example")), comment(naming("evil.example")), "body is another one"},
+		"names a host besides":            {comment(naming("acme.example")), comment(naming("acme.example", "evil.example")), "body is another one"},
+		"names a host":                    {comment(), comment(naming("acme.example")), "body is another one"},
+		"in the folder":                   {writing("/w/app"), writing("/w/app"), ""},
+		"in a folder of it":               {writing("/w/app"), writing("/w/app/src"), ""},
+		"in a folder with a like name":    {writing("/w/app"), writing("/w/application"), "folder is another one"},
+		"in the folder above":             {writing("/w/app"), writing("/w"), "folder is another one"},
+		"in no folder":                    {writing("/w/app"), writing(""), "folder is another one"},
+		"anywhere":                        {writing(""), writing("/w"), "folder is another one"},
+		"in a drive":                      {writing(`C:\`), writing(`C:\w`), ""},
+		"in a folder of Windows":          {writing(`C:\w`), writing(`C:\w\src`), ""},
+		"a tool that is called write":     {writing("/w/app"), Cover{Kind: "write", Bound: []Bound{{"folder", UnderFolder, "/w/app"}}}, "another kind"},
+		"to the same people":              {to("ann", "bob"), to("bob", "ann"), ""},
+		"to fewer":                        {to("ann", "bob"), to("ann"), "to is another one"},
+		"to more":                         {to("ann"), to("ann", "eve"), "to is another one"},
+		"to somebody else":                {to("ann"), to("eve"), "to is another one"},
+		"at the same host":                {at("a.example"), at("a.example"), ""},
+		"at another port":                 {at("a.example"), at("a.example:8443"), "url is another one"},
+		"at a host below":                 {at("a.example"), at("x.a.example"), "url is another one"},
+		"of a kind that is not known":     {Cover{Kind: "x", Bound: []Bound{{"p", "range", "1"}}}, Cover{Kind: "x", Bound: []Bound{{"p", "range", "1"}}}, "p is another one"},
+		"the value as another kind of it": {at("a.example"), Cover{Kind: "fetch", Bound: []Bound{{"url", Exact, "a.example"}}}, "url is another one"},
+	} {
+		if got := row.grant.covers(row.call); !strings.Contains(got, row.why) || (got == "") != (row.why == "") {
+			t.Errorf("%s: %q, want %q", name, got, row.why)
+		}
+	}
+}
+
+// No call is covered that differs from the one that was approved in what is bound, or has an argument that the
+// approved one did not leave free.
+func FuzzCovers(f *testing.F) {
+	f.Add("owner=acme repo=web folder:/w", "body n", "owner=acme repo=web folder:/w/x", "body")
+	f.Add("host@a.example", "", "host@a.example", "")
+	f.Add("to>ann", "text", "to>eve", "text")
+	f.Fuzz(func(t *testing.T, bound, free, otherBound, otherFree string) {
+		c, one := coverOf(bound, free), coverOf(otherBound, otherFree)
+		if c.covers(c) != "" && !strings.Contains(bound, ":") {
+			t.Errorf("%+v does not cover itself: %s", c, c.covers(c))
+		}
+		if c.covers(one) != "" {
+			return
+		}
+		for _, b := range one.Bound {
+			same := slices.Contains(c.Bound, b)
+			inside := b.Kind == UnderFolder && slices.ContainsFunc(c.Bound, func(had Bound) bool {
+				return had.Kind == UnderFolder && had.Param == b.Param && strings.HasPrefix(b.Value, had.Value)
+			})
+			if !same && !inside {
+				t.Errorf("%+v covers %+v", c, one)
+			}
+		}
+		for _, name := range one.Free {
+			if !slices.Contains(c.Free, name) {
+				t.Errorf("%+v covers %+v", c, one)
+			}
+		}
+		for _, b := range c.Bound {
+			if b.Kind != Mentions && !slices.ContainsFunc(one.Bound, func(o Bound) bool { return o.Param == b.Param && o.Kind == b.Kind }) {
+				t.Errorf("%+v covers %+v", c, one)
+			}
+		}
+	})
+}
+
+// coverOf reads "owner=acme folder:/w host@h to>ann text*h" and a list of names.
+func coverOf(bound, free string) Cover {
+	c := Cover{Kind: "k", Free: strings.Fields(free)}
+	kinds := map[byte]BoundKind{'=': Exact, ':': UnderFolder, '@': AtHost, '>': ToRecipient, '*': Mentions}
+	for word := range strings.FieldsSeq(bound) {
+		if i := strings.IndexAny(word, "=:@>*"); i >= 0 {
+			c.Bound = append(c.Bound, Bound{word[:i], kinds[word[i]], word[i+1:]})
+		}
+	}
+	return c
+}
+
+func TestCoverInWords(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("select ", 20)
+	for want, c := range map[string]Cover{
+		"": {},
+		"this call only: a secret was found in body":                                                                      {Kind: "x", None: "a secret was found in body"},
+		"add_issue_comment with owner acme, repo web; any body, issue_number":                                             comment(),
+		"add_issue_comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example": comment(naming("a.example", "b.example")),
+		"write under /w/app; any content":                                                                                 writing("/w/app"),
+		"fetch at a.example; nothing may differ":                                                                          {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
+		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
+		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
+		"run with cmd ls\\u{202E}; nothing may differ":                                                                    {Kind: "run", Bound: []Bound{{"cmd", Exact, "ls\u202e"}}},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestChoices(t *testing.T) {
+	t.Parallel()
+	once := question(1)
+	wider := question(1, remembered)
+	fold := question(1, remembered)
+	for n := 2; n <= 20; n++ {
+		fold.Items = append(fold.Items, question(n, remembered).Items...)
+	}
+	kinds := question(1, remembered)
+	for n := range 3 {
+		item := question(n+2, remembered).Items[0]
+		item.Cover.Bound = []Bound{{"path", Exact, fmt.Sprint("/", n)}}
+		kinds.Items = append(kinds.Items, item)
+	}
+	mixed := question(1, remembered)
+	mixed.Items = append(mixed.Items, once.Items...)
+	for name, row := range map[string]struct {
+		r              Request
+		session, later bool
+		want           []string
+		counts         []int
+	}{
+		"once":                        {once, true, false, []string{"no", "stop", "once"}, nil},
+		"wider":                       {wider, true, false, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, later":                {wider, true, true, []string{"no", "no_more", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, without a session":    {wider, false, false, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
+		"twenty calls":                {fold, true, false, []string{"no", "stop", "once", "run", "session"}, []int{100, 1000}},
+		"too many kinds of calls":     {kinds, true, false, []string{"no", "stop", "once"}, nil},
+		"one of them is not offered":  {mixed, true, false, []string{"no", "stop", "once"}, nil},
+		"what needs a reason":         {question(1, remembered, func(r *Request) { r.Decision.RequireReason = true }), true, false, []string{"no", "stop", "once"}, nil},
+		"what several have to answer": {question(1, remembered, quorum(2, false)), true, false, []string{"no", "stop", "once"}, nil},
+	} {
+		var got []string
+		for _, c := range row.r.Choices(row.session, row.later) {
+			got = append(got, c.Value)
+			if c.Yes() != (c.Scope != "") || c.Title == "" {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if row.counts != nil && !slices.Equal(row.r.Counts(), row.counts) {
+			t.Errorf("%s: numbers %v, want %v", name, row.r.Counts(), row.counts)
+		}
+	}
+	all := wider.Choices(true, true)
+	var titles []string
+	for _, c := range all {
+		titles = append(titles, c.Title)
+	}
+	want := []string{"No", "No to every further call of this tool in this script", "No, and stop the script", "Yes, this call",
+		"Yes, and calls like this in this run, up to a number", "Yes, for this session: delete path /a"}
+	if diff := cmp.Diff(want, titles); diff != "" {
+		t.Errorf("the titles (-want +got):\n%s", diff)
+	}
+}

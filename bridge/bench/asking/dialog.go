@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A dialog is a question that a person saw, and what was answered.
+type dialog struct {
+	Text    string
+	Choices []string // what could be answered
+	Answer  string
+}
+
+// lines is how many lines a person reads.
+func (d dialog) lines() int { return strings.Count(strings.TrimRight(d.Text, "\n"), "\n") + 1 }
+
+// high reports whether a dialog says that the risk is high.
+func (d dialog) high() bool {
+	return strings.Contains(d.Text, "HIGH") || strings.Contains(d.Text, "CRITICAL")
+}
+
+// longDialog is how many lines a dialog may have.
+const longDialog = 12
+
+// A width says which of the offered yeses a person gives.
+type width int
+
+const (
+	// narrowest: this call only.
+	narrowest width = iota
+	// natural: what holds for calls like this in the session, where that is offered: it
+	// names what is bound, so it stays in this project; else for as many calls like
+	// this in the run as are offered; else this call only. Never for any arguments.
+	natural
+	// widest: whatever covers most.
+	widest
+	// refusing: a no, given to the form.
+	refusing
+	// dismissing: what a client without a person does: a no at once, without a form.
+	dismissing
+)
+
+// The values of a form's field "decision" that are a yes, from the narrowest on. A
+// number may follow "run" in some of them, as in "run:20".
+var yeses = []string{"once", "run", "session", "session_any"}
+
+// rank says how much a choice covers; a choice that is no yes covers nothing.
+func rank(choice string) (kind, count int) {
+	name, number, _ := strings.Cut(choice, ":")
+	count, _ = strconv.Atoi(number)
+	return slices.Index(yeses, name), count
+}
+
+// choose answers a question: the form's content.
+func (w width) choose(form *mcp.ElicitParams) (*mcp.ElicitResult, dialog, error) {
+	d := dialog{Text: form.Message}
+	fields := properties(form.RequestedSchema)
+	d.Choices = choices(fields["decision"])
+	if len(d.Choices) == 0 {
+		return nil, d, fmt.Errorf("a dialog offers no decision: %s", form.Message)
+	}
+	if w == dismissing {
+		d.Answer = "decline"
+		return &mcp.ElicitResult{Action: "decline"}, d, nil
+	}
+	if w == refusing {
+		d.Answer = "no"
+	} else {
+		offered := slices.DeleteFunc(slices.Clone(d.Choices), func(c string) bool {
+			kind, _ := rank(c)
+			return kind < 0 || w == narrowest && c != "once" || w == natural && c == "session_any"
+		})
+		if len(offered) == 0 {
+			return nil, d, fmt.Errorf("a dialog offers only %q", d.Choices)
+		}
+		d.Answer = slices.MaxFunc(offered, func(a, b string) int {
+			kindA, countA := rank(a)
+			kindB, countB := rank(b)
+			return cmp.Or(kindA-kindB, countA-countB)
+		})
+	}
+	content := map[string]any{"decision": d.Answer, "reason": "as agreed"}
+	if most, ok := fields["count"]["maximum"]; ok && strings.HasPrefix(d.Answer, "run") {
+		content["count"] = most
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: content}, d, nil
+}
+
+// properties returns the fields of a form by name.
+func properties(schema any) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	object, _ := schema.(map[string]any)
+	fields, _ := object["properties"].(map[string]any)
+	for name, field := range fields {
+		all[name], _ = field.(map[string]any)
+	}
+	return all
+}
+
+// choices returns the values that a field offers, in either form in which clients know
+// titles.
+func choices(field map[string]any) (all []string) {
+	values, _ := field["enum"].([]any)
+	for _, v := range values {
+		if text, ok := v.(string); ok {
+			all = append(all, text)
+		}
+	}
+	titled, _ := field["oneOf"].([]any)
+	for _, v := range titled {
+		one, _ := v.(map[string]any)
+		if text, ok := one["const"].(string); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,193 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"codemode-bridge/profiles"
+	"codemode-bridge/profiles/known"
+)
+
+// The first call of a session to a host or a recipient says so, for policy and for the
+// person who is asked. Nobody who was once approved is new any more in that session.
+// And what is done on a page goes to the page's host, so the gate keeps which that is.
+
+// An acquaintance is what sessions have met so far. Its zero value is ready, and any
+// number of goroutines may use it.
+type acquaintance struct {
+	mu       sync.Mutex
+	sessions map[string]map[string]bool // session -> names that people approved
+	pages    map[whose]*page
+}
+
+// whose says whose browser it is: a server's, or a session's own if the server is
+// started for each session.
+type whose struct{ server, session string }
+
+// A page is where a browser is, as far as the calls tell that were sent to it. A page
+// that sends the browser elsewhere by itself is not noticed.
+type page struct {
+	host    string // empty if nobody knows
+	moving  int    // calls under way that may lead elsewhere
+	several bool   // they overlapped: nobody knows which was the last
+}
+
+// hostName and recipientName are the names under which hosts and recipients are
+// kept. A recipient is one of its server.
+func hostName(f profiles.HostFact) string { return "host " + f.Name }
+
+func recipientName(server string, f profiles.RecipientFact) string {
+	return "recipient of " + server + " " + strings.ToLower(f.Name)
+}
+
+// knows reports whether somebody approved a call of the session that names name.
+func (a *acquaintance) knows(session, name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessions[session][name]
+}
+
+// meet notes that a person approved a call of the session that names all of these.
+func (a *acquaintance) meet(session string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions == nil {
+		a.sessions = map[string]map[string]bool{}
+	}
+	if a.sessions[session] == nil {
+		a.sessions[session] = map[string]bool{}
+	}
+	for _, name := range names {
+		a.sessions[session][name] = true
+	}
+}
+
+// forget forgets a session.
+func (a *acquaintance) forget(session string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.sessions, session)
+	for w := range a.pages {
+		if w.session == session {
+			delete(a.pages, w)
+		}
+	}
+}
+
+// at returns the host of the page that is open; empty if nobody knows.
+func (a *acquaintance) at(w whose) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.pages[w]; p != nil {
+		return p.host
+	}
+	return ""
+}
+
+// depart notes that a call is sent that leads to another page. While it is under way
+// nobody knows the page; arrive is told of its host once the call has succeeded, or ""
+// if nobody knows that.
+func (a *acquaintance) depart(w whose) (arrive func(host string)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pages == nil {
+		a.pages = map[whose]*page{}
+	}
+	p := a.pages[w]
+	if p == nil {
+		p = new(page)
+		a.pages[w] = p
+	}
+	p.several = p.moving > 0
+	p.host, p.moving = "", p.moving+1
+	return func(host string) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if p.moving--; p.moving == 0 && !p.several {
+			p.host = host
+		}
+	}
+}
+
+// browser returns whose browser the calls of c's server act on.
+func (r *Run) browser(view *View, c *call) whose {
+	w := whose{server: c.identity + " " + c.tool.Server}
+	if view.Meanings[c.tool.Server].PerSession {
+		w.session = r.Session
+	}
+	return w
+}
+
+// introduce puts into m what this session has met: who of those it names is not new,
+// and on which page it acts.
+func (r *Run) introduce(view *View, c *call, m *profiles.Meaning) {
+	met := &r.gate.met
+	for i := range m.Hosts {
+		h := &m.Hosts[i]
+		if h.Param == pageParam {
+			if at := met.at(r.browser(view, c)); at != "" {
+				h.Name, h.Doubt = at, ""
+			}
+		}
+		h.New = h.Name == "" || !met.knows(r.Session, hostName(*h))
+	}
+	for i := range m.Recipients {
+		m.Recipients[i].New = !met.knows(r.Session, recipientName(c.tool.Server, m.Recipients[i]))
+	}
+}
+
+// meet notes whom c names, now that a person has approved it. Nobody has met those who
+// are named by facts that nobody accepted.
+func (r *Run) meet(view *View, c *call) {
+	m := r.meaning(view, c)
+	if m == nil || !m.Accepted {
+		return
+	}
+	c.met = nil
+	for _, h := range m.Hosts {
+		if h.Name != "" {
+			c.met = append(c.met, hostName(h))
+		}
+	}
+	for _, one := range m.Recipients {
+		c.met = append(c.met, recipientName(c.tool.Server, one))
+	}
+	r.gate.met.meet(r.Session, c.met)
+}
+
+// pageParam stands for the argument in facts about the host of the page that is open.
+const pageParam = "page"
+
+// browses reports whether a call acts on what earlier calls have opened on a host.
+func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
+
+// depart notes that c, which is about to be sent, leads to another page, if it does.
+// Landed is told whether it succeeded.
+func (r *Run) depart(view *View, c *call) (landed func(ok bool)) {
+	reading, ok := view.reading(c.tool, c.args.Value())
+	if !ok || !browses(reading.Tool) {
+		return func(bool) {}
+	}
+	var hosts []profiles.HostFact
+	for _, v := range reading.Values {
+		if v.Role == known.Host {
+			hosts = append(hosts, profiles.HostNamed(v.Param, v.Text))
+		}
+	}
+	runs := slices.Contains(reading.Tool.Effects, known.Execute)
+	if len(hosts) == 0 && !runs && !slices.Contains(reading.Tool.Effects, known.Read) {
+		return func(bool) {} // it acts on the page that is open; back and other tabs are there to be read
+	}
+	arrive := r.gate.met.depart(r.browser(view, c))
+	return func(ok bool) {
+		if ok && !runs && len(hosts) == 1 && len(reading.Unknown) == 0 {
+			arrive(hosts[0].Name)
+			return
+		}
+		arrive("")
+	}
+}

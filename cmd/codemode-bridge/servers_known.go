@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/knownview"
+	"codemode-bridge/bridge/workspace"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/profiles/known"
+
+	"github.com/spf13/cobra"
+)
+
+// knownServersCommand shows what is known of servers, so that a person can accept it
+// or correct it.
+func knownServersCommand(con *console) *cobra.Command {
+	c := &cobra.Command{
+		Use: "known [name]", Short: "Show which servers are known, and what is known of one", Args: cli.MaxArgs(1),
+		Long: "Shows which servers the bridge knows, or what it knows of one: how it is started, and of each tool its\n" +
+			"effects (read, write, delete, execute, send, spend), where they are (workspace: where its paths lead; local:\n" +
+			"in a store of the server's own on this machine; remote: on another machine), whether it talks to no host, a\n" +
+			"fixed one or one that is chosen by the call, and what its arguments are. Once you have accepted it for a\n" +
+			"server, with \"known\" in the configuration, rules about what calls mean hold for that server.",
+		Example: "  codemode-bridge servers known\n  codemode-bridge servers known filesystem",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if con.JSON {
+					return con.PrintJSON(knownview.Rows())
+				}
+				return con.Table(knownview.Table())
+			}
+			s, ok := known.Find(args[0])
+			if !ok {
+				return &cli.UsageError{Err: fmt.Errorf("no server is known as %q; servers known lists them", args[0])}
+			}
+			if con.JSON {
+				return con.PrintJSON(knownview.Server{Name: s.Name, Server: s})
+			}
+			con.PrintLines(append(knownview.Head(s), ""))
+			if err := con.Table(knownview.Tools(s)); err != nil {
+				return err
+			}
+			con.Told("is something wrong? it is profiles/known/servers/%s.jsonc in the source, which anybody may correct; until then leave \"known\" out of this server, and its calls are guessed", s.Name)
+			return nil
+		},
+	}
+	c.ValidArgsFunction = cobra.FixedCompletions(known.Names(), cobra.ShellCompDirectiveNoFileComp)
+	con.JSONFlag(c)
+	return c
+}
+
+// remarks are what is no mistake in a configuration: warnings of what is not as it
+// should be, and notes. What servers list is taken from the catalogue of the last run.
+func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
+	warnings = []string{}
+	if nobodyMayConfirm(cfg) {
+		warnings = append(warnings, nobodyConfirms)
+	}
+	if _, err := workspace.New(cfg.Evaluation.Workspace, con.policy(cfg.File).OwnFiles); err != nil {
+		warnings = append(warnings, "evaluation."+err.Error()+"; until then no path is inside it")
+	}
+	listed := map[string][]knownview.Listed{}
+	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say
+		for _, s := range servers {
+			for _, t := range s.Tools {
+				listed[s.Name] = append(listed[s.Name], knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Annotations.Destructive})
+			}
+		}
+	}
+	for _, name := range cfg.ServerNames() {
+		s := cfg.Servers[name]
+		if s.Disabled {
+			continue
+		}
+		for _, f := range knownview.Findings(s.Recognize(), listed[name], !s.Tools.IsZero()) {
+			if text := "server " + name + ": " + f.String(); f.Notice {
+				notes = append(notes, text)
+			} else {
+				warnings = append(warnings, text)
+			}
+		}
+	}
+	return warnings, notes
+}

@@ -1,0 +1,42 @@
+package known
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// confined reports whether the program's own flag keeps its browser to this machine:
+// it is there once, and names no origin but this machine's.
+func (l Launch) confined(args []string) bool {
+	flag, found := strings.CutSuffix(l.Confines, "=")
+	if !found {
+		return false
+	}
+	var values []string
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		switch {
+		case name != flag:
+		case joined:
+			values = append(values, value)
+		case i+1 < len(args):
+			values = append(values, args[i+1])
+		}
+	}
+	return len(values) == 1 && !slices.ContainsFunc(strings.Split(values[0], ";"), func(origin string) bool { return !ofThisMachine(origin) })
+}
+
+// ofThisMachine reports whether an origin is one of this machine, whoever looks it
+// up.
+func ofThisMachine(origin string) bool {
+	u, err := url.Parse(strings.TrimSuffix(origin, ":*"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Path != "" && u.Path != "/" {
+		return false
+	}
+	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return addr.IsLoopback()
+	}
+	return strings.EqualFold(u.Hostname(), "localhost")
+}
