@@ -167,6 +167,12 @@ func (d *detail) OwnChecks() []string {
 	})
 }
 
+// RiskReason is why the risk is high; empty if it is not, or nobody says.
+func (d *detail) RiskReason() string {
+	_, why, _ := strings.Cut(d.RiskWhy, strings.ToUpper(d.Risk)+": ")
+	return why
+}
+
 // Heading asks, or says in a sentence what became of the question.
 func (d *detail) Heading() string {
 	n := len(d.Description.Calls)

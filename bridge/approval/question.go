@@ -165,7 +165,7 @@ func without(fields []Field, told []int) []Field {
 // riskOf names a risk from high on, with its reason; nothing of a lower one. A fact
 // that is the reason is said here and not once more.
 func riskOf(d profiles.Decision, said *[]factSaid) phrase {
-	if d.Risk < profiles.High || hinted(d) {
+	if d.Risk < profiles.High || d.Hinted { // of the server's own hint nobody learns anything
 		return phrase{}
 	}
 	name := ours(strings.ToUpper(d.Risk.String()))
@@ -200,10 +200,6 @@ func riskOf(d profiles.Decision, said *[]factSaid) phrase {
 	}
 }
 
-// hinted reports whether nothing but the server's own hint makes the risk high: a
-// question does not name that.
-func hinted(profiles.Decision) bool { return false }
-
 // guessedFrom matches the word that makes a tool dangerous.
 var guessedFrom = regexp.MustCompile(`^"([a-z]+)" in the (name|title|description)$`)
 
@@ -225,7 +221,7 @@ func riskWords(r profiles.Reason) (about string, text phrase) {
 		}
 	}
 	if m := guessedFrom.FindStringSubmatch(r.Detail); m != nil {
-		return "", say("its %s says %s", ours(m[2]), m[1])
+		return "", say("its %s says %s", ours(m[2]), named(m[1]))
 	}
 	switch r.Detail {
 	case "destructiveHint":
@@ -300,11 +296,11 @@ func askedBy(r Request, reason profiles.Reason) string {
 		switch {
 		case !strings.HasSuffix(reason.Detail, ": risk"):
 			return who + " asks before every call that it does not name"
-		case r.Decision.Risk >= profiles.High:
+		case r.Decision.Risk >= profiles.High && !r.Decision.Hinted:
 			return "" // the risk says it
 		}
 		for _, why := range r.Decision.Reasons {
-			if why.Kind == profiles.KindRisk && why.Risk == r.Decision.Risk {
+			if why.Kind == profiles.KindRisk && (why.Risk == r.Decision.Risk) != r.Decision.Hinted {
 				_, text := riskWords(why)
 				return who + " asks: " + text.dialog
 			}
