@@ -153,7 +153,11 @@ func chosen(res *mcp.ElicitResult, field string) string {
 }
 
 // count returns the number of calls that was chosen, if it was offered; 0 if not.
+// Clients may leave out what is as the form has it.
 func count(q approval.Request, res *mcp.ElicitResult) int {
+	if offered := q.Counts(); res.Content["count"] == nil && len(offered) > 0 {
+		return offered[0]
+	}
 	n, err := strconv.Atoi(chosen(res, "count"))
 	if err != nil || !slices.Contains(q.Counts(), n) {
 		return 0

@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 		want              Answer
 	}{
 		"yes, in this run":                   {res: with(choose("run"), "count", "100"), after: time.Second, remember: true, want: yesTo(100)},
-		"yes, in this run, without a number": {res: choose("run"), after: time.Second, remember: true, want: lacks("the client sent no number of calls", false)},
+		"yes, in this run, without a number": {res: choose("run"), after: time.Second, remember: true, want: yesTo(20)},
 		"yes, in this run, another number":   {res: with(choose("run"), "count", "100000"), after: time.Second, remember: true, want: lacks("the client sent no number of calls", false)},
 		"yes, in this run, not offered":      {res: with(choose("run"), "count", "100"), after: time.Second, want: lacks("the client sent no decision", false)},
 		"yes, and what a no would mean":      {res: with(choose("once"), "if_no", "stop"), after: time.Second, want: yes(approval.Once)},
