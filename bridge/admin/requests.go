@@ -220,7 +220,12 @@ func (s *Site) outcomes(ctx context.Context, e approval.StoredRequest) ([]ledger
 	}
 	all := make([]ledger.CallOutcome, len(e.Items))
 	for i, item := range e.Items {
-		all[i] = ledger.NewCallOutcome(item.Call, e.Verdict.Answer(item.Call), states)
+		made := item.Call
+		if item.Planned {
+			made = item.Taken
+		}
+		all[i] = ledger.NewCallOutcome(made, e.Verdict.Answer(item.Call), states)
+		all[i].Call = item.Call
 		all[i].Error = canon.Escape(all[i].Error)
 	}
 	return all, nil

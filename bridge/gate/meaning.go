@@ -177,7 +177,7 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	r.introduce(view, c, m)
+	r.gate.met.introduce(m, r.Session, c.tool.Server, c.browser(view, r.Session))
 	return m
 }
 
