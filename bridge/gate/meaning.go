@@ -157,7 +157,8 @@ func (v *View) describes(t *catalog.Tool, tool known.Tool) bool {
 // odd reports whether the name of a place could be taken for more than a name: a flag,
 // or what a shell replaces or runs. Many servers pass names on to a program.
 func odd(name string) bool {
-	return strings.HasPrefix(name, "-") || strings.ContainsAny(name, "`;|\n\r\x00") || strings.Contains(name, "$(") || strings.Contains(name, "${") || strings.Contains(name, "&&")
+	flag := strings.HasPrefix(name, "-") && strings.Trim(name[1:], "0123456789") != "" // else a number
+	return flag || strings.ContainsAny(name, "`;|\n\r\x00") || strings.Contains(name, "$(") || strings.Contains(name, "${") || strings.Contains(name, "&&")
 }
 
 // locate returns where a path leads that a call of the server names.

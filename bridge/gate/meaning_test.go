@@ -200,7 +200,7 @@ func TestMeaning(t *testing.T) {
 		{view, "s__read", `{"path":"src/a","encoding":"x"}`, "path is inside, who knows encoding"},
 		{view, "s__read", `{}`, ""},
 		{view, "s__query", `{"db":"shop_eu-1.orders@main"}`, ""},
-		{view, "s__query", `{"db":-100123}`, "who knows db"},
+		{view, "s__query", `{"db":-100123}`, ""},
 		{view, "s__query", `{"db":"--host=evil.example"}`, "who knows db"},
 		{view, "s__query", `{"db":"shop; rm -r x"}`, "who knows db"},
 		{view, "s__query", `{"db":"shop$(id)"}`, "who knows db"},
