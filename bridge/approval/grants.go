@@ -117,8 +117,10 @@ const maxCovers = 300
 // use answers a request from a grant, and reserves a use for each of its calls. A
 // call whose approval may not be remembered is asked about even if there is a grant.
 func (s grantBook) use(ctx context.Context, r Request) (Verdict, bool, error) {
-	if !mayWiden(r.Decision) {
-		return Verdict{}, false, nil
+	for _, i := range r.Calls() {
+		if !mayWiden(i.Decision) || !i.Cover.Offered() {
+			return Verdict{}, false, nil
+		}
 	}
 	all, err := s.valid(ctx)
 	if err != nil {
@@ -181,6 +183,15 @@ func (b *Broker) Used(u Use) {
 		return
 	}
 	b.Unused(u)
+}
+
+// UsedUp ends a grant that has no uses left, whatever the store of requests says.
+func (b *Broker) UsedUp(ctx context.Context, u Use) error {
+	err := b.store.UpdateGrant(ctx, u.Grant, func(g *Grant) error { g.Left = 0; return nil })
+	if errors.Is(err, ErrUnknown) {
+		return nil
+	}
+	return err
 }
 
 // Unused gives back a use that was reserved for a call that was not sent.
