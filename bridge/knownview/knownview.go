@@ -101,10 +101,14 @@ func Head(s known.Server) []string {
 	return head
 }
 
-// roles in the order in which they matter to a person, with how they are shown.
-var roles = []known.Role{known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Store, known.Place, known.Content, known.Plain}
+// roles in the order in which they matter to a person.
+var roles = []known.Role{
+	known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Store, known.Place, known.Content,
+	known.Plain,
+}
 
 // Tools is a table of what a server's tools are known to do, in the words of the file.
+// Below a tool are the arguments that change what it does.
 func Tools(s known.Server) [][]string {
 	table := [][]string{{"tool", "effects", "where", "net", "arguments", "besides"}}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
@@ -113,18 +117,30 @@ func Tools(s known.Server) [][]string {
 		if net == "" {
 			net = known.NetNone
 		}
-		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t), besides(t)})
+		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t.Args), strings.Join(besides(t), ", ")})
+		for _, arg := range slices.Sorted(maps.Keys(t.When)) {
+			for _, value := range slices.Sorted(maps.Keys(t.When[arg])) {
+				table = append(table, change("  if "+arg+" is "+strings.ReplaceAll(value, "|", " or "), t.When[arg][value]))
+			}
+		}
+		for _, arg := range slices.Sorted(maps.Keys(t.Adds)) {
+			table = append(table, change("  with "+arg+" also", t.Adds[arg]))
+		}
 	}
 	return table
 }
 
-// arguments are those of a tool by their roles.
-func arguments(t known.Tool) string {
+func change(when string, c known.Change) []string {
+	return []string{when, words(c.Effects), string(c.Where), string(c.Net), arguments(c.Args), ""}
+}
+
+// arguments are the names of arguments by their roles.
+func arguments(args map[string]known.Role) string {
 	var all []string
 	for _, role := range roles {
 		var names []string
-		for _, name := range slices.Sorted(maps.Keys(t.Args)) {
-			if t.Args[name] == role {
+		for _, name := range slices.Sorted(maps.Keys(args)) {
+			if args[name] == role {
 				names = append(names, name)
 			}
 		}
@@ -135,16 +151,7 @@ func arguments(t known.Tool) string {
 	return strings.Join(all, "; ")
 }
 
-// besides is what else a tool is, and then what its arguments change.
-func besides(t known.Tool) string {
-	all := changes(t)
-	if marks := marks(t); len(marks) > 0 {
-		all = append([]string{strings.Join(marks, ", ")}, all...)
-	}
-	return strings.Join(all, "; ")
-}
-
-func marks(t known.Tool) []string {
+func besides(t known.Tool) []string {
 	var all []string
 	if t.Repeatable {
 		all = append(all, "repeatable")
@@ -155,48 +162,17 @@ func marks(t known.Tool) []string {
 	for _, label := range t.Labels {
 		all = append(all, string(label))
 	}
-	return all
-}
-
-func changes(t known.Tool) []string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(t.When)) {
-		for _, word := range slices.Sorted(maps.Keys(t.When[name])) {
-			all = append(all, fmt.Sprintf("%s %s: only %s", name, strings.ReplaceAll(word, "|", " or "), change(t.When[name][word])))
-		}
+	for _, arg := range slices.Sorted(maps.Keys(t.Values)) {
+		all = append(all, arg+" only "+few(t.Values[arg]))
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.Adds)) {
-		all = append(all, fmt.Sprintf("with %s also %s", name, change(t.Adds[name])))
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
-		all = append(all, fmt.Sprintf("%s one of %s", name, strings.Join(t.Values[name], " ")))
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Under)) {
-		if from := t.Under[name]; from != "" {
-			all = append(all, fmt.Sprintf("%s starts at %s", name, from))
+	for _, arg := range slices.Sorted(maps.Keys(t.Under)) {
+		if t.Under[arg] == "" {
+			all = append(all, arg+" starts nobody knows where")
 		} else {
-			all = append(all, name+" is unknown if it is relative")
+			all = append(all, arg+" starts at "+t.Under[arg])
 		}
 	}
 	return all
-}
-
-// change says what an argument changes, in the words of the file.
-func change(c known.Change) string {
-	var all []string
-	if len(c.Effects) > 0 {
-		all = append(all, words(c.Effects))
-	}
-	if c.Where != "" {
-		all = append(all, string(c.Where))
-	}
-	if c.Net != "" {
-		all = append(all, "net "+string(c.Net))
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Args)) {
-		all = append(all, fmt.Sprintf("%s is a %s", name, c.Args[name]))
-	}
-	return strings.Join(all, ", ")
 }
 
 func words[T ~string](all []T) string {
