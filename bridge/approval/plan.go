@@ -92,7 +92,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false

@@ -188,7 +188,7 @@ func (e StoredRequest) sameQuestion(r Request) bool {
 // reasons.
 func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
-		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
+		d.Revision, d.Grounds, d.Timeout, d.TimeoutExplicit = "", "", 0, false
 		d.ReadOnly, d.Repeatable = false, false // not part of the question
 		t, err := json.Marshal(d)
 		if err != nil {

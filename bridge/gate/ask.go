@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,8 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 		return nil, err
 	}
 	if verdict.Channel != "grant" { // those who gave it saw other calls
-		r.meet(view, c)
+		c.met = c.names(r.meaning(view, c))
+		r.gate.met.meet(r.Session, c.met)
 	}
 	return view, nil
 }
@@ -258,18 +260,21 @@ func (r *Run) request(c *call) approval.Request {
 		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client may come back at any time
 	}
 	unreviewed, _ := view.unreviewed(c.tool)
-	return approval.Request{
+	request := approval.Request{
 		Difference: unreviewed.Difference, Hides: hides,
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
 		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle},
 		Items: []approval.Item{{
-			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position, Loop: foresight{r}.inLoop(c), Sources: sources,
+			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
+			Loop: foresight{r}.inLoop(c), Sources: sources, Reads: c.reads, About: c.about(view), Order: c.order(),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
-				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
+				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},
 	}
+	request.Items[0].Always = c.always(request.Items[0].Cover)
+	return request
 }
 
 // TimeToAnswer returns how long people may take for a question with this
