@@ -301,10 +301,10 @@ func (r Request) guessedDifferently(rule string) bool {
 
 func (r Request) covers() string {
 	switch {
-	case r.Decision.Remember && len(r.Items) > 1:
-		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones in this session, if you choose so.", len(r.Items))
-	case r.Decision.Remember:
-		return "Yes sends this call; it may hold for later ones in this session, if you choose so."
+	case len(r.Wider()) > 0 && len(r.Items) > 1:
+		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones like these, if you choose so.", len(r.Items))
+	case len(r.Wider()) > 0:
+		return "Yes sends this call; it may hold for later ones like it, if you choose so."
 	case len(r.Items) > 1:
 		return fmt.Sprintf("Yes sends these %d calls, once each.", len(r.Items))
 	default:

@@ -113,10 +113,11 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		r.host.Asks(c.Number)
 		verdict, err = r.gate.broker.Ask(ctx, question)
 	}
+	c.unused()
+	c.verdict = &verdict
 	if r.host.Suspended() {
 		return verdict, ErrSuspended
 	}
-	c.verdict = &verdict
 	rec := r.verdictRecord(c)
 	if !question.Again { // otherwise it was recorded before the run was suspended
 		rec.Wait = r.gate.now().Sub(asked)
@@ -149,10 +150,28 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	return verdict, nil
 }
 
+// unused gives back the use of a grant that was to allow c, if c is not sent.
+func (c *call) unused() {
+	if c.verdict != nil {
+		c.gate.broker.Uses().GiveBack(c.verdict.Use)
+		c.verdict.Use = approval.Use{}
+	}
+}
+
+// usedUp makes a call anew whose grant was used up after all: a bridge was killed before
+// it could tell the others of the last use. So people are asked.
+func (g *Gate) usedUp(ctx context.Context, r *Run, c Call, made *call) (Answer, error) {
+	if err := g.broker.Uses().UsedUp(ctx, made.verdict.Use); err != nil {
+		return r.refuse(ctx, c, made, unrecorded(made, err))
+	}
+	made.unused()
+	return g.Call(ctx, r, c)
+}
+
 // verdictRecord makes the record of the verdict on c.
 func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
-	rec.Request = v.Request
+	rec.Request, rec.Grant = v.Request, v.Use.Grant
 	said(&rec, *v, r.redact)
 	if args, err := canon.Parse(v.Args); v.Args != nil && err == nil {
 		rec.EditedArgs, rec.EditedDigest = c.recorded(args, hiddenBy(r.bound(r.gate.View()))), args.Digest().String()
@@ -268,7 +287,7 @@ func (r *Run) request(c *call) approval.Request {
 		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
-			Loop: foresight{r}.inLoop(c), Sources: sources, Reads: c.reads, About: c.about(view), Order: c.order(),
+			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view), Order: c.order(),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},

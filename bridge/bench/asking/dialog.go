@@ -89,6 +89,9 @@ func (w width) choose(form *mcp.ElicitParams) (*mcp.ElicitResult, dialog, error)
 	if most, ok := fields["count"]["maximum"]; ok && strings.HasPrefix(d.Answer, "run") {
 		content["count"] = most
 	}
+	if numbers := choices(fields["count"]); len(numbers) > 0 && strings.HasPrefix(d.Answer, "run") {
+		content["count"] = numbers[len(numbers)-1]
+	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, d, nil
 }
 
