@@ -109,7 +109,7 @@ func TestAPersonDecides(t *testing.T) {
 				if len(asked) != 1 {
 					t.Fatalf("asked %d times", len(asked))
 				}
-				for _, want := range []string{"echo", "server `\"a\"`", "`\"/tmp/x\"`", "asklist", "profile `\"p\"`", "Unanswered at"} {
+				for _, want := range []string{"echo", "server `\"a\"`", "`\"/tmp/x\"`", "Your profile p asks before every call", "No answer by "} {
 					if !strings.Contains(asked[0].Message, want) {
 						t.Errorf("%q is missing from\n%s", want, asked[0].Message)
 					}
@@ -150,7 +150,7 @@ func TestParallelCallsOfALoopAreOneQuestion(t *testing.T) {
 		if got != "7" {
 			t.Errorf("got %s", got)
 		}
-		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, "these 7 calls") || !strings.Contains(asked[0].Message, "\n• Call 1: `\"n\"`: `1`\n") {
+		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, " 7 times?") || !strings.Contains(asked[0].Message, "\n• Call 1: n: `1`\n") {
 			t.Errorf("asked %d times: %v", len(asked), asked)
 		}
 	})
@@ -362,7 +362,7 @@ func TestAYesCoversWhatWasShown(t *testing.T) {
 		t.Errorf("got %s, sent %q", got, b.up.made())
 	}
 	asked := p.questions()
-	if len(asked) != 2 || !strings.Contains(asked[0].Message, "these 3 calls") || !strings.Contains(asked[1].Message, "Yes sends this one call") {
+	if len(asked) != 2 || !strings.Contains(asked[0].Message, " 3 times?") || strings.Contains(asked[1].Message, " times?") {
 		t.Errorf("asked %d times: %v", len(asked), asked)
 	}
 }

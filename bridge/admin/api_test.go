@@ -566,7 +566,7 @@ func TestPagesRender(t *testing.T) {
 			v.do("GET", path, "").want(200)
 		}
 		page := v.do("GET", "/r/"+e.ID, "").says("Exactly what is sent", "finance@acme-corp.co", "Why it is asked", "asklist", "What a yes covers",
-			"tool unchanged", "Written by the model, unchecked", "claude-code", "const a = 1;", e.Digest().String())
+			"means no.", "Written by the model, unchecked", "claude-code", "const a = 1;", e.Digest().String())
 		if got := strings.Contains(page.body, `data-do="approve"`); got != buttons {
 			t.Errorf("%s has a button: %v", name, got)
 		}

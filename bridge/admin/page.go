@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"needsReading": needsReading,
 	"fold":         func(all []approval.Field, whole bool) shownFields { return shownFields{all, whole} },
 	"lines":        func(text string) []string { return strings.Split(text, "\n") },
+	"parts":        partsOf,
 	"head":         func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
 	"long":         func(lines []string) bool { return len(lines) > openLines },
 }).ParseFS(assets, "assets/*.html"))
@@ -157,14 +159,25 @@ type detail struct {
 // Over reports whether the request can no longer be answered.
 func (d *detail) Over() bool { return d.Status != "pending" }
 
-// Heading says in a sentence what is asked, or what became of it.
+// OwnChecks are the checks before sending that a rule has: the others are the same
+// for every call.
+func (d *detail) OwnChecks() []string {
+	return slices.DeleteFunc(slices.Clone(d.Checks), func(check string) bool {
+		return slices.Contains([]string{"arguments", "tool unchanged", "policy unchanged"}, check)
+	})
+}
+
+// RiskReason is why the risk is high; empty if it is not, or nobody says.
+func (d *detail) RiskReason() string {
+	_, why, _ := strings.Cut(d.RiskWhy, strings.ToUpper(d.Risk)+": ")
+	return why
+}
+
+// Heading asks, or says in a sentence what became of the question.
 func (d *detail) Heading() string {
 	n := len(d.Description.Calls)
 	if !d.Over() {
-		if n > 1 {
-			return fmt.Sprintf("Make %d calls of %s?", n, d.Tool)
-		}
-		return "Call " + d.Tool + "?"
+		return d.Headline
 	}
 	calls := "the call of " + d.Tool
 	if n > 1 {
@@ -277,6 +290,27 @@ func pretty(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return out.String()
+}
+
+// hiddenPart matches what stands in a value for a hidden part. An argument's own text
+// that looks like it is escaped.
+var hiddenPart = regexp.MustCompile(`\[hidden(?::[^\]\n]*)?\]`)
+
+// A part is a part of a value as the page shows it.
+type part struct {
+	Text   string
+	Hidden bool // Text says what is hidden here
+}
+
+// partsOf sets what stands for hidden parts of a value apart from the rest.
+func partsOf(text string) []part {
+	var parts []part
+	at := 0
+	for _, m := range hiddenPart.FindAllStringIndex(text, -1) {
+		parts = append(parts, part{Text: text[at:m[0]]}, part{strings.Trim(text[m[0]:m[1]], "[]"), true})
+		at = m[1]
+	}
+	return append(parts, part{Text: text[at:]})
 }
 
 // capitalized makes a sentence of words of ours.

@@ -23,8 +23,10 @@ type Description struct {
 	// DidNotCount says what an earlier answer lacked, if that is why the question
 	// is put again.
 	DidNotCount string `json:"did_not_count,omitempty"`
-	// Headline is the question, made from the tool's name: "SEND MAIL?".
+	// Headline is the question: what will be done, and to what or whom.
 	Headline string `json:"headline"`
+	// Facts are sentences about where that is: "It is in your workspace."
+	Facts []string `json:"facts,omitempty"`
 	// Summary is one line for a list of requests.
 	Summary string `json:"summary"`
 	// Own reports that Summary came from [Options.Summarise], not from [Summary].
@@ -41,6 +43,9 @@ type Description struct {
 	// Risk is low, medium, high or critical, and RiskSays what that means.
 	Risk     string `json:"risk"`
 	RiskSays string `json:"risk_says"`
+	// RiskWhy names a high risk with its reason: "HIGH: it runs code." It is empty
+	// for a lower one.
+	RiskWhy string `json:"risk_why,omitempty"`
 	// Calls are what will be sent, in the order the calls were made.
 	Calls []DescribedCall `json:"calls"`
 	// Warnings are what a person should notice before anything else: bytes
@@ -60,7 +65,8 @@ type Description struct {
 	// Whole is where the whole request can be read if At is empty.
 	Whole string `json:"whole,omitempty"`
 
-	said phrases
+	said    phrases
+	silence string // when no answer is a no, in a dialog
 }
 
 // Terms say what an answer means.
@@ -92,7 +98,13 @@ type Origin struct {
 
 // phrases are the parts of a description that are our own sentences with other
 // people's words in them.
-type phrases struct{ warnings, why, needs []phrase }
+type phrases struct {
+	warnings, why, needs, facts []phrase
+	question, risk              phrase
+	rule                        string // the reason that asked, in a sentence; empty if it says nothing
+	rows                        []row
+	same                        []Field // what all rows have
+}
 
 // A ScriptPreview is what a model wrote; none of it was checked.
 type ScriptPreview struct {
@@ -105,7 +117,7 @@ type ScriptPreview struct {
 	// Says is the model summary of long arguments, if there is one.
 	Says string `json:"says,omitempty"`
 
-	said []phrase // Calls
+	said []phrase // Calls, but the one that is asked about
 }
 
 // DescribeOptions are what a description needs besides the request. The zero
@@ -136,7 +148,7 @@ var riskSays = map[profiles.Risk]string{
 // Describe puts a request into words.
 func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
-		Headline: headline(r), Tool: canon.Escape(strings.Join(r.paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
+		Tool: canon.Escape(strings.Join(r.paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Difference: r.Difference, // made visible by whoever compared
 		Terms:      Terms{Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
@@ -144,12 +156,34 @@ func Describe(r Request, o DescribeOptions) Description {
 			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
 	}
+	d.silence = silence(r.Until, r.Asked, o.Zone)
 	d.said.needs = r.needs()
-	d.Model = previewOf(r.Preview)
+	d.Model = previewOf(r)
 	for _, c := range r.Checks {
 		d.Checks = append(d.Checks, canon.Escape(c))
 	}
 	d.Model.Says = canon.Escape(strings.Join(strings.Fields(r.Says), " "))
+	d.because(r)
+	several := len(r.paths()) > 1
+	for _, i := range r.Calls() {
+		call := describeCall(i, i.Decision.Hidden)
+		if several {
+			call.Tool = canon.Escape(i.path())
+		}
+		d.Calls = append(d.Calls, call)
+	}
+	d.ask(r)
+	d.said.warnings = warnings(d.Calls)
+	d.Warnings, d.Why, d.Needs = plains(d.said.warnings), plains(d.said.why), plains(d.said.needs)
+	d.Summary, d.Own = canon.Escape(r.Summary), r.Summary != ""
+	if !d.Own {
+		d.Summary = Summary(r)
+	}
+	return d
+}
+
+// because says why r is asked: for a page, all of the reasons.
+func (d *Description) because(r Request) {
 	for i, reason := range r.reasons() {
 		text := because(reason)
 		if i == 0 && reason.Kind != profiles.KindRisk {
@@ -163,21 +197,6 @@ func Describe(r Request, o DescribeOptions) Description {
 	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(r.reasons(), func(reason profiles.Reason) bool { return reason.Profile == p }) {
 		d.said.why = append(d.said.why, say("profile %s", canon.Escape(p)))
 	}
-	several := len(r.paths()) > 1
-	for _, i := range r.Calls() {
-		call := describeCall(i)
-		if several {
-			call.Tool = canon.Escape(i.path())
-		}
-		d.Calls = append(d.Calls, call)
-	}
-	d.said.warnings = warnings(d.Calls)
-	d.Warnings, d.Why, d.Needs = plains(d.said.warnings), plains(d.said.why), plains(d.said.needs)
-	d.Summary, d.Own = canon.Escape(r.Summary), r.Summary != ""
-	if !d.Own {
-		d.Summary = Summary(r)
-	}
-	return d
 }
 
 // longCall is the number of bytes of arguments from which on hardly anybody
@@ -196,26 +215,6 @@ func (d Description) Long() bool {
 		}
 	}
 	return n >= longCall
-}
-
-// headline puts the tool's name in words. A single word says too little, so the
-// server's name is added to it.
-func headline(r Request) string {
-	if n := len(r.paths()); n > 1 {
-		return fmt.Sprintf("%d CALLS OF %d TOOLS?", len(r.Items), n)
-	}
-	words := nameWords(r.Tool)
-	if len(words) == 1 {
-		words = append(words, nameWords(r.Server)...)
-	}
-	text := strings.ToUpper(strings.Join(words[:min(len(words), 4)], " "))
-	if text == "" || len(text) > 40 {
-		text = "SEND THIS CALL"
-	}
-	if n := len(r.Items); n > 1 {
-		text += fmt.Sprintf(", %d CALLS", n)
-	}
-	return text + "?"
 }
 
 // nameWords splits a name at camel-case humps and at anything that is not a
@@ -252,15 +251,16 @@ func nameWords(name string) []string {
 // replace it.
 func Summary(r Request) string {
 	if len(r.Items) == 0 {
-		return ""
+		return canon.Escape(r.Tool)
 	}
 	text := canon.Escape(strings.Join(r.paths(), ", "))
 	if n := len(r.Items); n > 1 {
 		return fmt.Sprintf("%s, %d calls", text, n)
 	}
-	fields := describeCall(r.Items[0]).Fields
+	item := r.Calls()[0]
+	fields := describeCall(item, item.Decision.Hidden).Fields
 	says := func(f Field) bool { return f.Text && f.Hidden == 0 }
-	telling := slices.IndexFunc(fields, func(f Field) bool { return says(f) && slices.Contains(tellingNames, strings.ToLower(f.Name)) })
+	telling := slices.IndexFunc(fields, func(f Field) bool { return says(f) && f.Role != "" && f.Role != "amount" })
 	if telling < 0 {
 		telling = slices.IndexFunc(fields, func(f Field) bool { return says(f) && len(f.Lines) == 1 })
 	}
@@ -268,19 +268,13 @@ func Summary(r Request) string {
 		text += " " + clipMiddle(fields[telling].oneLine(), 60)
 	}
 	much := slices.IndexFunc(fields, func(f Field) bool {
-		return f.Hidden == 0 && len(f.Lines) == 1 && (f.Text || !strings.ContainsAny(f.Lines[0], "[{")) && slices.Contains(amountNames, strings.ToLower(f.Name))
+		return f.Hidden == 0 && len(f.Lines) == 1 && (f.Text || !strings.ContainsAny(f.Lines[0], "[{")) && f.Role == "amount"
 	})
 	if much >= 0 && much != telling {
 		text += ", " + fields[much].Name + " " + clipMiddle(fields[much].oneLine(), 20)
 	}
 	return text
 }
-
-// amountNames are the arguments that say how much or how many a call is about.
-var amountNames = []string{"amount", "quantity", "count", "total", "price"}
-
-// tellingNames are the arguments that say whom or what a call is about.
-var tellingNames = []string{"to", "path", "file", "url", "uri", "recipient", "channel", "command", "query", "title", "name", "id"}
 
 // reasons returns why r is asked and why its risk is what it is. Reasons for a
 // lower risk are left out: they would only confuse.
@@ -381,9 +375,19 @@ func Clock(t, from time.Time, zone *time.Location) string {
 	return t.Format("15:04:05")
 }
 
+// silence formats the time at which no answer is a no: to the minute, rounded down,
+// unless there is so little time that seconds count.
+func silence(until, asked time.Time, zone *time.Location) string {
+	if until.Sub(asked) < 3*time.Minute {
+		return Clock(until, asked, zone)
+	}
+	return strings.Replace(Clock(until, asked, zone), until.Format(":05"), "", 1)
+}
+
 // previewOf returns what could be read from a script. Literals and names are
 // escaped; of the two, only names end up in Calls.
-func previewOf(p analysis.Report) ScriptPreview {
+func previewOf(r Request) ScriptPreview {
+	p := r.Preview
 	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
 	var names []string
@@ -408,9 +412,11 @@ func previewOf(p analysis.Report) ScriptPreview {
 		if loops[name] {
 			text = say("%s in a loop", text)
 		}
-		c.said = append(c.said, text)
+		c.Calls = append(c.Calls, text.plain)
+		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.path()) }) {
+			c.said = append(c.said, text)
+		}
 	}
-	c.Calls = plains(c.said)
 	return c
 }
 
@@ -426,8 +432,11 @@ func warnings(calls []DescribedCall) []phrase {
 	}
 	hidden, cut := 0, 0
 	for _, c := range calls {
-		for _, source := range c.Sources {
+		for _, source := range c.Sources[:len(c.Sources)-len(c.reads)] {
 			add(phrase{source, theirsWithin(source, promptLong*promptWidth-len("! ."))})
+		}
+		for _, read := range c.reads {
+			add(read)
 		}
 	}
 	for _, c := range calls {
@@ -437,7 +446,7 @@ func warnings(calls []DescribedCall) []phrase {
 				add(odd)
 			}
 			if f.unseen() && !slices.Contains(unseen, f.Name) {
-				unseen, keys = append(unseen, f.Name), append(keys, theirs(f.key))
+				unseen, keys = append(unseen, f.Name), append(keys, f.name())
 			}
 		}
 	}
@@ -482,8 +491,8 @@ func (e *StoredRequest) EditedCall() *EditedCall {
 		edit = e.Request.EditedArgs(e.Verdict.Args)
 	}
 	if edit != nil {
-		item.Shown, item.Sources = edit.Shown, nil
-		d := describeCall(item)
+		item.Shown, item.Sources, item.Reads = edit.Shown, nil, nil
+		d := describeCall(item, e.Decision.Hidden)
 		edited.Digest, edited.Args = edit.Digest.String(), edit.JSON
 		edited.Fields, edited.Hidden, edited.Cut = d.Fields, d.Hidden, d.Cut
 	}

@@ -26,35 +26,66 @@ func TestEveryRiskHasItsSentence(t *testing.T) {
 	}
 }
 
-func TestHeadline(t *testing.T) {
-	for _, row := range []struct{ server, tool, want string }{
-		{"mail", "send", "SEND MAIL?"},
-		{"fs", "write_file", "WRITE FILE?"},
-		{"github", "createPullRequest", "CREATE PULL REQUEST?"},
-		{"a", "one_two_three_four_five", "ONE TWO THREE FOUR?"},
-		{"a", "delete\nWhy", "SEND THIS CALL?"},
-		{"a", "s\u0435nd", "SEND THIS CALL?"}, // a Cyrillic е
-		{"a", "", "SEND THIS CALL?"},
-		{"a", strings.Repeat("x", 50), "SEND THIS CALL?"},
+// The question is made of what the call means, where that is known and accepted.
+func TestQuestion(t *testing.T) {
+	known := func(effects string, roles map[string]string, facts ...Fact) About {
+		return About{Accepted: true, Effects: strings.Fields(effects), Roles: roles, Facts: facts}
+	}
+	file := known("write", map[string]string{"path": "path", "content": "content"}, Fact{Param: "path", Role: "path", Inside: true})
+	unknown := file
+	unknown.Accepted = false
+	for _, row := range []struct {
+		server, tool, args string
+		about              About
+		want               string
+	}{
+		{"fs", "write_file", `{"path":"/a","content":"x"}`, file, `Write "/a"?`},
+		{"fs", "write_file", `{"path":"/a","content":"x"}`, unknown, `Call tool "write_file" of server "fs"?`},
+		{"fs", "move_file", `{"destination":"/b","source":"/a"}`, known("write", map[string]string{"source": "path", "destination": "path"}), `Move "/a" to "/b"?`},
+		{"mail", "send_mail", `{"to":"ann@b.example","body":"x"}`, known("send", map[string]string{"to": "recipient"}), `Send mail to "ann@b.example"?`},
+		{"github", "createPullRequest", `{"owner":"acme","repo":"api","title":"x"}`, known("send", map[string]string{"owner": "place", "repo": "place"}), `Create pull request in "acme"/"api"?`},
+		{"playwright", "browser_navigate", `{"url":"https://a.example"}`, known("read", map[string]string{"url": "host"}), `Navigate to "https://a.example"?`},
+		{"playwright", "browser_click", `{"element":"Buy"}`, known("write", map[string]string{"element": "plain"}), `Click with "playwright"?`},
+		{"sh", "shell", `{"cmd":"ls"}`, known("execute", map[string]string{"cmd": "command"}), `Run "ls"?`},
+		{"db", "zap", `{"cmd":"ls"}`, known("write delete", map[string]string{"cmd": "command"}), `Call tool "zap" of server "db"?`},
+		{"a", "delete\nWhy", `{}`, About{}, `Call tool "delete\nWhy" of server "a"?`},
+		{"a", "s\u0435nd_mail", `{"to":"b"}`, known("write send", map[string]string{"to": "recipient"}), "Call tool \"s\u0435nd_mail\" of server \"a\"?"},
 	} {
-		if got := Describe(prompted{Tool: row.tool, Server: row.server, Risk: profiles.High}.request(t), DescribeOptions{}).Headline; got != row.want {
+		d := Describe(prompted{Tool: row.tool, Server: row.server, Args: json.RawMessage(row.args), About: row.about}.request(t), DescribeOptions{})
+		got := d.Headline
+		if got != row.want {
 			t.Errorf("%s of %s: %q, want %q", row.tool, row.server, got, row.want)
 		}
 	}
 }
 
-func TestShortArgumentsStandFirst(t *testing.T) {
+// Those that say whom it is about stand first, and then the order is the schema's.
+// Where nobody knows that, no long text pushes a short one out of sight, and numbers
+// count as people count.
+func TestOrderOfArguments(t *testing.T) {
 	args, err := json.Marshal(map[string]any{"a": strings.Repeat("text ", 100), "b": "1\n2\n3", "to": "bob", "zip": 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := Describe(prompted{Tool: "send", Server: "m", Args: args}.request(t), DescribeOptions{}).Calls[0].Fields
-	var names []string
-	for _, f := range fields {
-		names = append(names, fmt.Sprintf("%s:%d/%d", f.Name, f.Characters, len(f.Lines)))
-	}
-	if got := strings.Join(names, " "); got != "to:3/1 zip:1/1 a:500/1 b:5/3" {
-		t.Errorf("the arguments are %s", got)
+	numbered := json.RawMessage(`{"field1":1,"field10":1,"field2":1,"field":1,"amount":5,"zip":2,"path":"/x"}`)
+	for _, row := range []struct {
+		prompted
+		want string
+	}{
+		{prompted{Args: args}, "to zip a b"},
+		{prompted{Args: args, Order: []string{"b", "zip", "to", "a"}}, "to b zip a"},
+		{prompted{Args: args, Order: []string{"zip"}}, "to zip a b"},
+		{prompted{Args: args, About: About{Roles: map[string]string{"b": "recipient", "to": "plain"}}}, "b to zip a"},
+		{prompted{Args: numbered}, "path amount field field1 field2 field10 zip"},
+	} {
+		row.Tool, row.Server = "send", "m"
+		var names []string
+		for _, f := range Describe(row.request(t), DescribeOptions{}).Calls[0].Fields {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != row.want {
+			t.Errorf("the arguments are %s, want %s", got, row.want)
+		}
 	}
 }
 
@@ -138,7 +169,7 @@ func TestDescriptionSaysWhichRuleLoweredTheRisk(t *testing.T) {
 	if want := []string{"rule echoes (ask) [profile p]", `risk low: rule echoes (guessed high: "send" in the name) [profile p]`}; !slices.Equal(d.Why, want) {
 		t.Errorf("why is %q, want %q", d.Why, want)
 	}
-	const want = "\nWhy: rule `\"echoes\"` (ask), of profile `\"p\"`; risk low: rule `\"echoes\"` (guessed high: \"send\" in the name), of profile `\"p\"`.\n"
+	const want = "\nYour profile p asks by its rule `\"echoes\"`.\n" // no dialog speaks of a low risk
 	if got := d.Prompt(); !strings.Contains(got, want) {
 		t.Errorf("got\n%s", got)
 	}
@@ -152,7 +183,7 @@ func TestPromptNamesCallsWhole(t *testing.T) {
 	for _, name := range []string{"", "fs__delete_file", "fs__delete_file", "fs__list_dir", "fs__read_file", "fs__search_files", "fs__write_file", "mail__send"} {
 		r.Preview.Calls = append(r.Preview.Calls, analysis.CallSite{Name: name})
 	}
-	const want = "\nWritten by the model, unchecked: its script has a call of a computed name, `\"fs__delete_file\"` x2, `\"fs__list_dir\"` and 4 more tools.\n"
+	const want = "\nThe model's script, unchecked: it has a call of a computed name, `\"fs__delete_file\"` x2, `\"fs__list_dir\"`, `\"fs__read_file\"` and 3 more tools.\n"
 	if got := Describe(r, DescribeOptions{}).Prompt(); !strings.Contains(got, want) {
 		t.Errorf("got\n%s", got)
 	}

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -25,6 +26,9 @@ type Field struct {
 	Text bool `json:"text"`
 	// Characters counts the characters of a text, including those left out here.
 	Characters int `json:"characters"`
+	// Role is recipient, path, host, command, amount or place if the argument says
+	// whom or what the call is about; of a tool that is not known, by its name.
+	Role string `json:"role,omitempty"`
 	// Hidden counts the parts that are hidden as secrets. Cut reports that the
 	// request itself holds less than will be sent.
 	Hidden int  `json:"hidden,omitempty"`
@@ -33,6 +37,7 @@ type Field struct {
 	value string // as JSON on one line
 	key   string // the whole name, in the form of canon.Display
 	text  string // as much of a text as the request holds
+	mark  bool   // the text is what a rule shows in place of the value
 }
 
 // longField is the number of characters up to which a value is short.
@@ -45,33 +50,96 @@ type DescribedCall struct {
 	Number int `json:"number"` // within its run
 	// Tool is server__tool where the calls of a request are of several tools.
 	Tool string `json:"tool,omitempty"`
-	// Fields are the arguments: short ones first, otherwise in the order given.
+	// Fields are the arguments: first those with a role, then the others in the order
+	// of the tool's schema, or if that is not known short ones before long ones.
 	Fields []Field `json:"fields"`
 	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
 	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
 	// Sources say which bytes the run has read before, and where.
 	Sources []string `json:"sources,omitempty"`
 	Line    int      `json:"line,omitempty"` // of the script
+
+	reads []phrase // those of Sources that are sentences of ours
 }
 
-// describeCall lists a call's arguments, long ones after short ones, so that no
-// text can push a recipient out of sight.
-func describeCall(i Item) DescribedCall {
+// describeCall lists a call's arguments, those that say whom or what it is about
+// first: no text can push a recipient out of sight. Marks are the texts that rules
+// show in place of what they hide.
+func describeCall(i Item, marks map[string]string) DescribedCall {
 	c := DescribedCall{Number: i.Call, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
 	for _, s := range i.Sources {
 		c.Sources = append(c.Sources, canon.Escape(s))
 	}
-	slices.SortStableFunc(c.Fields, func(a, b Field) int {
+	for _, r := range i.Reads {
+		p := r.said()
+		c.Sources, c.reads = append(c.Sources, p.plain), append(c.reads, p)
+	}
+	for n := range c.Fields {
+		f := &c.Fields[n]
+		if rank := i.About.rank(f.key); rank < len(tellingRoles) {
+			f.Role = tellingRoles[rank]
+		}
+		if i.Shown.Hidden > 0 && f.Text && f.Hidden == 0 && isMark(f.text, marks) {
+			f.Hidden, f.mark = 1, true
+		}
+	}
+	i.sort(c.Fields)
+	return c
+}
+
+// isMark reports whether a text is what a rule shows in place of what it hides.
+func isMark(text string, marks map[string]string) bool {
+	for _, mark := range marks {
+		if mark != "" && text == canon.Escape(mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// sort puts the arguments of a call in the order in which a person reads them.
+func (i Item) sort(fields []Field) {
+	place := make(map[string]int, len(i.Order))
+	for n, name := range i.Order {
+		place[canon.Escape(name)] = n
+	}
+	slices.SortStableFunc(fields, func(a, b Field) int {
+		x, known := place[a.key]
+		y, too := place[b.key]
+		byRole := cmp.Compare(i.About.rank(a.key), i.About.rank(b.key))
 		switch {
-		case a.long() == b.long():
-			return 0
-		case b.long():
+		case byRole != 0:
+			return byRole
+		case known && too:
+			return cmp.Compare(x, y)
+		case known != too && known:
 			return -1
-		default:
+		case known != too:
+			return 1
+		case i.About.rank(a.key) < len(tellingRoles):
+			return cmp.Or(cmp.Compare(guessed(a.key).at, guessed(b.key).at), natural(a.key, b.key))
+		case a.long() != b.long() && b.long():
+			return -1
+		case a.long() != b.long():
 			return 1
 		}
+		return natural(a.key, b.key)
 	})
-	return c
+}
+
+// natural compares names as people count: field2 comes before field10.
+func natural(a, b string) int {
+	stemA, numberA := splitNumber(a)
+	stemB, numberB := splitNumber(b)
+	if stemA != stemB {
+		return strings.Compare(a, b)
+	}
+	return cmp.Or(cmp.Compare(len(numberA), len(numberB)), strings.Compare(numberA, numberB))
+}
+
+func splitNumber(name string) (stem, number string) {
+	stem = strings.TrimRight(name, "0123456789")
+	return stem, strings.TrimLeft(name[len(stem):], "0")
 }
 
 // fieldsOf reads arguments in display form.
@@ -133,6 +201,93 @@ func jsonField(name string, value []byte) Field {
 // tokens, and within them only escaped.
 func flat(value []byte) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(string(value))
+}
+
+// units splits the value into characters as a person reads them; of what is not a
+// text, those of its JSON.
+func (f Field) units() []string {
+	switch {
+	case f.mark:
+		return []string{hiddenUnit + "(hidden here: " + theirs(f.text) + ")"}
+	case f.Text:
+		return unitsHiding(f.text)
+	default:
+		return unitsHiding(canon.Escape(f.json()))
+	}
+}
+
+// inJSON reports whether a code span of the value is its JSON; otherwise it is of a
+// text, which for a value that is none is the JSON itself.
+func (f Field) inJSON() bool { return f.Text || f.Hidden == 0 }
+
+// quoted writes the value on one line of about width columns, for a page or a
+// terminal: in quotes, without code spans.
+func (f Field) quoted(width int) string {
+	if !f.Text && f.Hidden == 0 {
+		return clipMiddle(f.json(), width)
+	}
+	return clipMiddle(spanned(f.units(), func(s string) string { return s }), width)
+}
+
+// whole writes the value in a code span, or several around what is hidden.
+func (f Field) whole() string {
+	if f.Hidden == 0 {
+		return canon.Span(f.json())
+	}
+	return span(f.units())
+}
+
+// name writes the argument's name as a dialog shows it.
+func (f Field) name() string {
+	name := string(called(f.key))
+	if columns(name) > maxFieldName+len("``") {
+		name = clipped(f.key, maxFieldName+len("`` (10,000 characters left out) ``"))
+	}
+	return name
+}
+
+// within writes the value on one line of about width columns, and reports whether it
+// is all there. If it is cut, the line says how long the value is.
+func (f Field) within(width int) (text string, whole bool) {
+	begin := ""
+	if !f.inJSON() {
+		begin = "JSON: "
+	}
+	if all := begin + f.whole(); columns(all) <= width && !(f.Text && f.Cut) {
+		return all, true
+	}
+	all, size := f.units(), ""
+	switch {
+	case !f.Text:
+		size = "JSON, " + canon.Counted(utf8.RuneCountInString(f.json()), "character")
+	case f.Cut:
+		size = canon.Counted(f.Characters, "character")
+	default:
+		size = canon.Counted(len(all), "character")
+		if len(f.Lines) > 1 {
+			size += ", " + canon.Counted(len(f.Lines), "line")
+		}
+	}
+	begin = size + ": "
+	if f.Text && f.Cut {
+		return begin + beginning(all, width-columns(begin)), false
+	}
+	return begin + ends(all, width-columns(begin), func(int) string { return cutMark }, cutMark), false
+}
+
+// line writes the argument with its name.
+func (f Field) line(begin string, width int) string {
+	begin += f.name() + ": "
+	text, _ := f.within(width - columns(begin))
+	return begin + text
+}
+
+// json returns the value as JSON on one line.
+func (f Field) json() string {
+	if f.Text {
+		return canon.Literal(f.text)
+	}
+	return canon.LiteralJSON([]byte(f.value))
 }
 
 // oneLine writes the value on one line: a text that cannot be mistaken for

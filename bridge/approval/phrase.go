@@ -90,17 +90,37 @@ func theirsWithin(shown string, width int) string {
 	return clipped(shown, width)
 }
 
+// called writes the name of a profile or an argument: as it is if it is a plain word,
+// which every reader shows unchanged.
+func called(shown string) ours {
+	if len(shown) <= maxFieldName && plainName.MatchString(shown) {
+		return ours(shown)
+	}
+	return ours(theirs(shown))
+}
+
+// argument makes the name of an argument, in display form, an argument of say.
+func argument(shown string) phrase { return phrase{canon.Escape(shown), string(called(shown))} }
+
+// named makes the name of a tool or server, in display form, an argument of say that
+// stands in quotes everywhere.
+func named(shown string) phrase { return phrase{canon.Literal(shown), theirs(shown)} }
+
+// plainName matches names that mean nothing in Markdown: no underscore in them begins
+// or ends a word.
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$`)
+
 // clipped keeps the beginning and the end of a text, because what matters in a
 // path or a command often comes last. In between it says how much is left out.
 func clipped(shown string, width int) string {
-	n := canon.Counted(len(units(shown)), "character")
-	return ends(shown, width, func(left int) string { return "(" + canon.Counted(left, "character") + " left out)" }, "("+n+" left out)")
+	all := units(shown)
+	n := canon.Counted(len(all), "character")
+	return ends(all, width, func(left int) string { return "(" + canon.Counted(left, "character") + " left out)" }, "("+n+" left out)")
 }
 
 // ends returns as much of the beginning and the end of a text as fits into width
 // columns, with between's mark for what is left out; if nothing fits, none.
-func ends(shown string, width int, between func(left int) string, none string) string {
-	all := units(shown)
+func ends(all []string, width int, between func(left int) string, none string) string {
 	for keep := width - columns(between(len(all))) - len("``  ``"); keep > 4; keep = keep * 3 / 4 {
 		head, tail := first(all, keep*2/3), last(all, keep-keep*2/3)
 		if head == 0 || tail == 0 || head+tail >= len(all) {
@@ -116,8 +136,7 @@ func ends(shown string, width int, between func(left int) string, none string) s
 
 // beginning returns as much of the beginning of a text as fits into width
 // columns, with a mark for the rest.
-func beginning(shown string, width int) string {
-	all := units(shown)
+func beginning(all []string, width int) string {
 	for keep := width - len("`` ") - columns(cutMark); keep > 4; keep = keep * 3 / 4 {
 		if text := span(all[:first(all, keep)]) + " " + cutMark; columns(text) <= width {
 			return text
@@ -150,12 +169,60 @@ func units(shown string) []string {
 	return all
 }
 
-func span(units []string) string {
-	return canon.Span(canon.Literal(strings.Join(units, "")))
+// span writes units as JSON strings in code spans. What is hidden among them stands
+// between these, in words of ours: it never reads as a part of the text.
+func span(units []string) string { return spanned(units, canon.Span) }
+
+func spanned(units []string, quote func(string) string) string {
+	var parts []string
+	begin := 0
+	for i, unit := range units {
+		note, isHidden := strings.CutPrefix(unit, hiddenUnit)
+		if !isHidden {
+			continue
+		}
+		if i > begin {
+			parts = append(parts, quote(canon.Literal(strings.Join(units[begin:i], ""))))
+		}
+		parts, begin = append(parts, note), i+1
+	}
+	if begin < len(units) || len(units) == 0 {
+		parts = append(parts, quote(canon.Literal(strings.Join(units[begin:], ""))))
+	}
+	return strings.Join(parts, " ")
+}
+
+// hiddenUnit begins the unit that stands for a hidden part: it is in no text in display
+// form. What follows it is what people read.
+const hiddenUnit = "\x00"
+
+// hiddenMark matches what canon.Display writes for a hidden value. Arguments cannot
+// contain it: their own [hidden is escaped.
+var hiddenMark = regexp.MustCompile(`\[hidden(?:: looks like (an? [A-Za-z ]+)[^\]\n]*|[^\]\n]*)\]`)
+
+// unitsHiding splits a text in display form like units, with a unit for each part
+// that is hidden.
+func unitsHiding(shown string) []string {
+	var all []string
+	at := 0
+	for _, m := range hiddenMark.FindAllStringSubmatchIndex(shown, -1) {
+		what := "a secret"
+		if m[2] >= 0 {
+			what = shown[m[2]:m[3]]
+		}
+		all = append(append(all, units(shown[at:m[0]])...), hiddenUnit+"("+what+" is hidden here)")
+		at = m[1]
+	}
+	return append(all, units(shown[at:])...)
 }
 
 // unitColumns returns the width of a unit in a literal.
-func unitColumns(unit string) int { return columns(canon.Literal(unit)) - 2 }
+func unitColumns(unit string) int {
+	if note, isHidden := strings.CutPrefix(unit, hiddenUnit); isHidden {
+		return columns(note) + len("`\" \"`")
+	}
+	return columns(canon.Literal(unit)) - 2
+}
 
 // first returns how many units, counted from the first, fit into n columns; a
 // mark stays with its letter.
@@ -167,7 +234,7 @@ func first(units []string, n int) int {
 		}
 		fit++
 	}
-	for fit > 0 && fit < len(units) && isMark(units[fit]) {
+	for fit > 0 && fit < len(units) && isMarkUnit(units[fit]) {
 		fit--
 	}
 	return fit
@@ -182,13 +249,13 @@ func last(units []string, n int) int {
 		}
 		fit++
 	}
-	for fit > 0 && isMark(units[len(units)-fit]) {
+	for fit > 0 && isMarkUnit(units[len(units)-fit]) {
 		fit--
 	}
 	return fit
 }
 
-func isMark(unit string) bool {
+func isMarkUnit(unit string) bool {
 	c, _ := utf8.DecodeRuneInString(unit)
 	return isLetterMark(c)
 }

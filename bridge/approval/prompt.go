@@ -5,40 +5,34 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"codemode-bridge/bridge/canon"
 )
 
 // The space a prompt may take: terminal clients show it in a small window. It has
-// 20 rows of promptWidth, and at most 25 if there are several calls or many
-// warnings.
+// 12 rows of promptWidth, and at most 25 if there are several calls, many warnings
+// or demands on an answer.
 const (
-	promptRows     = 20
+	promptRows     = 12
 	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
+	sameRows       = 2 // rows of what several calls have in common
 )
 
-// Prompt writes the description as a person reads it in a client's dialog. It
-// reads the same as plain text, as Markdown, and with its lines joined: clients
-// do all three. So it consists of whole sentences of ours, which no reader
-// changes, and of text that others wrote, above all the arguments, as JSON
-// strings in code spans. A line that begins with "•" has an argument or, of
-// several calls, one call; a line that begins with "!" is a warning; all other
-// lines are our sentences.
+// Prompt writes the description as a person reads it in a client's dialog: the
+// question first, then what is not in it. It reads the same as plain text, as
+// Markdown, and with its lines joined: clients do all three. So it consists of whole
+// sentences of ours, which no reader changes, and of text that others wrote, above
+// all the arguments, as JSON strings in code spans. A line that begins with "•" has
+// an argument or, of several calls, one call; a line that begins with "!" is a
+// warning; all other lines are our sentences.
 func (d Description) Prompt() string {
-	whose := fmt.Sprintf("Tool %s of server %s.", theirs(d.Tool), theirs(d.Server))
-	if len(d.Calls) > 0 && d.Calls[0].Tool != "" {
-		whose = fmt.Sprintf("Of %s.", theirs(d.Server))
-	}
-	top := []string{
-		d.Headline + " " + whose,
-		"Risk " + strings.ToUpper(d.Risk) + strings.TrimPrefix(d.RiskSays, strings.ToUpper(d.Risk[:1])+d.Risk[1:]),
-	}
+	var top []string
 	if d.DidNotCount != "" {
-		top = append([]string{"Your last answer did not count: " + d.DidNotCount + "."}, top...)
+		top = append(top, "Your last answer did not count: "+d.DidNotCount+".")
 	}
+	top = append(top, d.firstLine())
 	if d.Own {
 		top = append(top, "Summary: "+theirs(d.Summary)+".")
 	}
@@ -46,44 +40,77 @@ func (d Description) Prompt() string {
 	if len(d.Calls) > promptArgs {
 		long = promptWidth - 1
 	}
-	bottom := []string{listed("Why: ", dialogs(d.said.why), "; ", "reason", long) + ".", d.coversLine()}
-	if len(d.Checks) > 0 {
-		bottom = append(bottom, listed("Checked before sending: ", spansOf(d.Checks), ", ", "check", long)+".")
-	}
-	if len(d.Model.said) > 0 {
-		bottom = append(bottom, listed("Written by the model, unchecked: its script has ", dialogs(d.Model.said), ", ", "tool", long)+".")
+	var bottom []string
+	for _, line := range []string{d.reasonLine(), d.needsLine(), d.scriptLine(long)} {
+		if line != "" {
+			bottom = append(bottom, line)
+		}
 	}
 	if d.Model.Says != "" {
-		bottom = append(bottom, "A model's summary, unchecked: "+theirsWithin(d.Model.Says, long-len("A model's summary, unchecked: "))+".")
+		const lead = "A model's summary, unchecked: "
+		bottom = append(bottom, lead+theirsWithin(d.Model.Says, long-len(lead))+".")
 	}
-	number := 0
-	if len(d.Calls) > 0 {
-		number = d.Calls[0].Number
-	}
-	bottom = append(bottom, fmt.Sprintf("Call %d, %d made before. Unanswered at %s = not sent.", number, d.Done, d.Until))
 
-	taken := promptLong // by the line that says where to read the rest
+	taken := rows(d.lastLine("…, "))
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
-	warnings := d.warningLines(min(promptWarnings, promptMost-taken-max(promptArgs, len(d.Calls))))
+	needed := min(len(d.Calls), maxItems+1)
+	if len(d.said.same) > 0 {
+		needed += sameRows
+	}
+	warnings := d.warningLines(min(promptWarnings, promptMost-taken-max(promptArgs, needed)))
 	for _, line := range warnings {
 		taken += rows(line)
 	}
-	bottom = append(warnings, bottom...)
-	lines := append(append(top, d.argumentLines(max(promptArgs, promptRows-taken))...), bottom...)
-	text := strings.Join(lines, "\n")
+	room := max(promptArgs, promptRows-taken)
+	if len(d.Calls) > 1 {
+		room = promptMost - taken
+	}
+	lines := slices.Concat(top, d.argumentLines(room), warnings, bottom)
+	return strings.Join(append(lines, d.lastLine(strings.Join(lines, "\n"))), "\n")
+}
+
+// firstLine asks, and says what is known of where the call leads and why its risk is
+// high.
+func (d Description) firstLine() string {
+	text := d.said.question.dialog
+	for _, f := range d.said.facts {
+		text += " " + capital(f.dialog)
+	}
+	if d.said.risk.dialog != "" {
+		text += " " + d.said.risk.dialog
+	}
+	return text
+}
+
+// reasonLine names the tool, if the question does not, and the rule that asked.
+func (d Description) reasonLine() string {
+	var parts []string
+	if len(d.Calls) > 0 && d.Calls[0].Tool == "" && !strings.HasPrefix(d.said.question.dialog, "Call ") {
+		parts = append(parts, "Tool "+theirs(d.Tool)+".")
+	}
+	if d.said.rule != "" {
+		parts = append(parts, d.said.rule)
+	}
+	return strings.Join(parts, " ")
+}
+
+// lastLine says what silence means, and where all of it can be read if that is on a
+// page or if some of it is not here.
+func (d Description) lastLine(text string) string {
+	last := "No answer by " + d.silence + " means no."
 	at := d.At
 	if at == "" && shortened.MatchString(text) {
 		at = d.Whole // an argument that contains these words costs a line too many
 	}
 	switch {
 	case at == "":
-		return text
+		return last
 	case d.cut():
-		return text + "\nAs much of it as is kept: " + canon.Span(at) + "."
+		return last + " As much of it as is kept: " + canon.Span(at) + "."
 	default:
-		return text + "\nAll of it: " + canon.Span(at) + "."
+		return last + " All of it: " + canon.Span(at) + "."
 	}
 }
 
@@ -100,13 +127,14 @@ func (d Description) cut() bool {
 	return false
 }
 
-func (d Description) coversLine() string {
-	text := d.Covers
+// needsLine says what else a yes takes; empty if it takes nothing.
+func (d Description) needsLine() string {
+	text := ""
 	if len(d.said.needs) > 0 {
-		text += " It needs " + strings.Join(dialogs(d.said.needs), ", and ") + "."
+		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
 	}
 	if d.Missing != "" {
-		text += " So far: " + theirs(d.Missing) + "."
+		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
 	}
 	return text
 }
@@ -130,37 +158,31 @@ func (d Description) warningLines(room int) []string {
 // calls each has its own line; of more than maxItems, calls from every place in the
 // script have one, and the others are counted.
 func (d Description) argumentLines(room int) []string {
+	if len(d.said.rows) == 1 {
+		if len(d.Calls[0].Fields) == 0 {
+			return []string{"• No arguments."}
+		}
+		return fieldLines("• ", d.said.rows[0].fields, room)
+	}
 	var lines []string
-	if len(d.Calls) != 1 {
-		shown := d.shownCalls()
-		for _, c := range shown {
-			lines = append(lines, c.line(max(1, room/len(shown))*promptWidth))
-		}
-		if more := len(d.Calls) - len(shown); more > 0 {
-			lines = append(lines, fmt.Sprintf("• And %s.", canon.Counted(more, "more call")))
-		}
-		return lines
+	if len(d.said.same) > 0 {
+		room -= sameRows
 	}
-	fields := d.Calls[0].Fields
-	if len(fields) == 0 {
-		return []string{"• No arguments."}
-	}
-	for i, f := range fields {
-		left := len(fields) - i - 1
-		if room <= 1 && left > 0 {
-			return append(lines, fmt.Sprintf("• And %s.", canon.Counted(left+1, "more argument")))
+	shown := d.shownCalls()
+	width := min(2, max(1, room/max(1, len(shown)))) * promptWidth
+	for n, one := range d.said.rows {
+		if shown[d.Calls[n].Number] {
+			lines = append(lines, one.line(d.Calls[n].Number, width))
 		}
-		line := f.within("• ", max(1, room-left)*promptWidth)
-		lines, room = append(lines, line), room-rows(line)
 	}
-	return lines
+	if more := len(d.Calls) - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("• And %s.", canon.Counted(more, "more call")))
+	}
+	return append(lines, fieldLines("• In each: ", d.said.same, sameRows)...)
 }
 
-// shownCalls returns the calls that a dialog has room for.
-func (d Description) shownCalls() []DescribedCall {
-	if len(d.Calls) <= maxItems {
-		return d.Calls
-	}
+// shownCalls returns the numbers of the calls that a dialog has room for.
+func (d Description) shownCalls() map[int]bool {
 	type place struct {
 		tool string
 		line int
@@ -176,72 +198,59 @@ func (d Description) shownCalls() []DescribedCall {
 			shown[c.Number] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(d.Calls), func(c DescribedCall) bool { return !shown[c.Number] })
+	return shown
 }
 
-// line writes one of several calls in width columns.
-func (c DescribedCall) line(width int) string {
-	line := fmt.Sprintf("• Call %d: ", c.Number)
-	if c.Tool != "" {
-		line = fmt.Sprintf("• Call %d, %s: ", c.Number, theirs(c.Tool))
-	}
-	if len(c.Fields) == 0 {
-		return line + "no arguments."
-	}
-	for i, f := range c.Fields {
-		left := len(c.Fields) - i - 1
-		more := "and " + canon.Counted(left+1, "more argument")
-		room := width - columns(line)
-		if left > 0 {
-			room -= len(", " + more)
+// fieldLines writes arguments, a line each, in about room rows.
+func fieldLines(begin string, fields []Field, room int) (lines []string) {
+	for i, f := range fields {
+		left := len(fields) - i - 1
+		if room <= 1 && left > 0 {
+			return append(lines, fmt.Sprintf("%sand %s.", begin, canon.Counted(left+1, "more argument")))
 		}
-		next := f.within("", room)
-		if columns(next) > room {
-			return line + more
-		}
-		if line += next; left > 0 {
-			line += ", "
-		}
+		line := f.line(begin, max(1, room-left)*promptWidth)
+		lines, room = append(lines, line), room-rows(line)
 	}
-	return line
+	return lines
 }
 
-// within writes the argument on one line of about width columns. If it is cut,
-// the line says how long the argument is.
-func (f Field) within(begin string, width int) string {
-	name := theirs(f.key)
-	if columns(name) > maxFieldName+len("``") {
-		name = clipped(f.key, maxFieldName+len("`` (10,000 characters left out) ``"))
+// line writes one of several calls in width columns: each argument that differs is
+// named, as far as there is room, and after it as much of its value.
+func (one row) line(number, width int) string {
+	line, between := fmt.Sprintf("• Call %d: ", number), ""
+	if one.begin != "" {
+		line, between = line+one.begin, ", "
 	}
-	begin += name + ": "
-	if whole := begin + canon.Span(f.json()); columns(whole) <= width && !(f.Text && f.Cut) {
-		return whole
+	width -= columns(one.said())
+	for i, f := range one.fields {
+		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
+		room, rest := width-columns(line+between), 0
+		for _, next := range one.fields[i+1:] {
+			rest += columns(next.name()) + len(", : 1,000 characters: …")
+		}
+		next := f.line("", max(room-rest, min(room, 30)))
+		if columns(next) > room-min(rest, len(", "+more)) {
+			if i > 0 || one.begin != "" {
+				return line + between + more + one.said()
+			}
+			next = theirsWithin(f.key, 40) + ": …"
+		}
+		line, between = line+between+next, ", "
 	}
-	text, size := f.text, ""
 	switch {
-	case !f.Text:
-		text = f.json()
-		size = "JSON, " + canon.Counted(utf8.RuneCountInString(text), "character")
-		text = canon.Escape(text)
-	case f.Cut:
-		size = canon.Counted(f.Characters, "character")
+	case between != "":
+	case one.none:
+		line += "no arguments."
 	default:
-		size = canon.Counted(len(units(text)), "character")
-		if len(f.Lines) > 1 {
-			size += ", " + canon.Counted(len(f.Lines), "line")
-		}
+		line += "nothing else."
 	}
-	begin += size + ": "
-	if f.Text && f.Cut {
-		return begin + beginning(text, width-columns(begin))
-	}
-	return begin + ends(text, width-columns(begin), func(int) string { return cutMark }, cutMark)
+	return line + one.said()
 }
 
-// json returns the value as JSON on one line.
-func (f Field) json() string {
-	if f.Text {
-		return canon.Literal(f.text)
+// said is what is known of where the values of the call lead.
+func (one row) said() string {
+	if len(one.facts) == 0 {
+		return ""
 	}
-	return canon.LiteralJSON([]byte(f.value))
+	return " (" + strings.Join(dialogs(one.facts), "; ") + ")"
 }

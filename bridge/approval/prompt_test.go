@@ -20,9 +20,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-var update = flag.Bool("update", false, "rewrite the .want parts of testdata/prompt.txtar")
+var update = flag.Bool("update", false, "rewrite testdata/dialogs.txt")
 
-// A prompted is a request as testdata/prompt.txtar writes it.
+// A prompted is a request as testdata/requests.txtar writes it.
 type prompted struct {
 	Tool, Server, Profile string
 	Args                  json.RawMessage   // of one call
@@ -36,6 +36,26 @@ type prompted struct {
 	Sources               []string
 	Summary, At, Whole    string
 	Manual, RequireReason bool
+	About                 About
+	Order                 []string
+	Reads                 []Read
+	// Items are calls of several tools, or with facts of their own.
+	Items []struct {
+		Server, Tool string
+		Args         json.RawMessage
+		Risk         profiles.Risk
+		About        About
+		Order        []string
+	}
+	// Decision replaces what would be the usual one, but for the risk.
+	Decision    *profiles.Decision
+	DidNotCount string
+	Requester   string
+	Client      string
+	Votes       []Verdict
+	Says        string
+	RiskWhy     string
+	Minutes     int // to answer; 5
 }
 
 func (p prompted) request(t interface{ Fatal(...any) }) Request {
@@ -44,6 +64,17 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		Asked: asked, Until: asked.Add(patient),
 		Decision: profiles.Decision{Risk: p.Risk, Remember: p.Remember, Profile: p.Profile, Timeout: patient, Manual: p.Manual, RequireReason: p.RequireReason,
 			Reasons: []profiles.Reason{{Disposition: profiles.Ask, Kind: profiles.KindAsklist, Pattern: "fs__*", Profile: p.Profile, Text: p.Why}}}}
+	r.Requester, r.Client, r.Says = p.Requester, p.Client, p.Says
+	if p.Minutes > 0 {
+		r.Until = asked.Add(time.Duration(p.Minutes) * time.Minute)
+	}
+	if p.Decision != nil {
+		r.Decision = *p.Decision
+		r.Decision.Risk, r.Decision.RequireReason, r.Decision.Manual = p.Risk, p.RequireReason, p.Manual
+	}
+	if p.RiskWhy != "" {
+		r.Decision.Reasons = append(r.Decision.Reasons, profiles.Reason{Kind: profiles.KindRisk, Risk: p.Risk, Detail: p.RiskWhy})
+	}
 	if p.Args != nil {
 		p.Calls = []json.RawMessage{p.Args}
 	}
@@ -52,53 +83,62 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}})
+		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{Hidden: r.Decision.Hidden}), Key: Key{Args: args.Digest()}, About: p.About, Order: p.Order})
+	}
+	for i, one := range p.Items {
+		args, err := canon.Parse(one.Args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, About: one.About, Order: one.Order}
+		if item.Decision = r.Decision; one.Risk != 0 {
+			item.Decision.Risk = one.Risk
+		}
+		r.Items = append(r.Items, item)
 	}
 	if len(r.Items) > 0 {
-		r.Items[0].Sources = p.Sources
+		r.Items[0].Sources, r.Items[0].Reads = p.Sources, p.Reads
 	}
 	return r
 }
 
 // prompt is what a person reads of p.
 func (p prompted) prompt(t interface{ Fatal(...any) }) string {
-	return Describe(p.request(t), DescribeOptions{At: p.At, Whole: p.Whole, Zone: time.UTC}).Prompt()
+	return Describe(p.request(t), DescribeOptions{At: p.At, Whole: p.Whole, Zone: time.UTC, DidNotCount: p.DidNotCount, Votes: p.Votes}).Prompt()
 }
 
-// TestPrompt reads testdata/prompt.txtar: NAME.json is a request, NAME.want
-// the text that a person reads.
+// testdata/requests.txtar has requests, and testdata/dialogs.txt what a person reads of
+// each: read it through after a change.
 func TestPrompt(t *testing.T) {
-	const path = "testdata/prompt.txtar"
-	archive, err := txtar.ParseFile(path)
+	const path = "testdata/dialogs.txt"
+	archive, err := txtar.ParseFile("testdata/requests.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var files []txtar.File
-	for i, f := range archive.Files {
-		name, in := strings.CutSuffix(f.Name, ".json")
-		if !in {
-			continue
-		}
+	var all strings.Builder
+	for _, f := range archive.Files {
 		var p prompted
-		if err := json.Unmarshal(f.Data, &p); err != nil {
+		if err := canon.Decode(f.Data, &p); err != nil {
 			t.Fatalf("%s: %v", f.Name, err)
 		}
-		got := p.prompt(t) + "\n"
-		inert(t, got)
-		want := ""
-		if i+1 < len(archive.Files) && archive.Files[i+1].Name == name+".want" {
-			want = string(archive.Files[i+1].Data)
+		text := p.prompt(t)
+		inert(t, text+"\n")
+		if lines := strings.Count(text, "\n") + 1; lines > 12 && len(p.Calls)+len(p.Items) < 8 {
+			t.Errorf("%s takes %d lines", f.Name, lines)
 		}
-		if got != want && !*update {
-			t.Errorf("%s (run with -update if that is right)\n%swant\n%s", name, got, want)
-		}
-		files = append(files, f, txtar.File{Name: name + ".want", Data: []byte(got)})
+		fmt.Fprintf(&all, "-- %s --\n%s\n\n", f.Name, text)
 	}
 	if *update {
-		archive.Files = files
-		if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(all.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(all.String(), "\n")); diff != "" {
+		t.Errorf("run with -update if that is right (-want +got):\n%s", diff)
 	}
 }
 
@@ -136,8 +176,14 @@ func TestPromptIsInert(t *testing.T) {
 // ours, and nothing that Markdown has a meaning for.
 func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 	lines := strings.Split(strings.TrimSuffix(prompt, "\n"), "\n")
-	starts := []string{"", "Risk ", "Summary: ", "• ", "! ", "Why: ", "Yes ", "Checked before sending: ", "Written by the model, unchecked: ", "A model's summary, unchecked: ", "Call ", "A"}
-	needed := []string{"Risk ", "• ", "Why: ", "Yes ", "Call "}
+	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes needs ", "So far: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
+	needed := []string{"No answer by "}
+	if strings.HasPrefix(lines[0], "Call ") || strings.HasPrefix(lines[0], "Make ") {
+		needed = append(needed, "• ") // the question has none of the arguments
+	}
+	if strings.HasPrefix(lines[0], "Your last answer did not count: ") {
+		lines = lines[1:]
+	}
 	at, used := 0, 0
 	for n, line := range lines {
 		used += rows(line)
@@ -147,6 +193,9 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 			t.Errorf("unseen characters in %q: %q", line, canon.Escape(plain))
 		}
 		text, spans := spansIn(line)
+		if bare := loneUnderscore.FindString(text); bare != "" {
+			t.Errorf("Markdown may take the underscore in %q for its own", line)
+		}
 		if mark := strings.Trim(strings.ReplaceAll(text, "• ", ""), ourLetters); mark != "" {
 			t.Errorf("%q is no text of ours in %q", mark, line)
 		}
@@ -154,13 +203,13 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 			t.Errorf("this is no line of ours: %q", line)
 		}
 		for _, s := range spans {
-			if !json.Valid([]byte(s)) && (!strings.HasPrefix(line, "All of it: ") && !strings.HasPrefix(line, "As much of it as is kept: ") || n < len(lines)-1) {
+			if !json.Valid([]byte(s)) && (!strings.Contains(text, " means no. All of it: ") && !strings.Contains(text, " means no. As much of it as is kept: ") || n < len(lines)-1) {
 				t.Errorf("%s is no JSON in %q", s, line)
 			}
 		}
 		if n == 0 {
-			if !strings.Contains(text, "? Tool ") || !strings.Contains(text, " of server ") {
-				t.Errorf("this is no headline: %q", line)
+			if !ourQuestion.MatchString(text) {
+				t.Errorf("this is no question: %q", line)
 			}
 			continue
 		}
@@ -168,7 +217,7 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 			t.Errorf("a line without an end: %q", line)
 		}
 		i := 1 + slices.IndexFunc(starts[1:], func(s string) bool { return strings.HasPrefix(line, s) })
-		if i == 0 || i < at || i == at && starts[i] != "• " && starts[i] != "! " {
+		if i == 0 || i < at || i == at && starts[i] != "• " && starts[i] != "! " || at > 0 && starts[at] == "Tool " && starts[i] == "Your " {
 			t.Errorf("this line is out of place: %q\n%s", line, prompt)
 			return
 		}
@@ -181,7 +230,14 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 }
 
 // ourLetters are the characters of our sentences.
-const ourLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;?!'()=-…"
+const ourLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;?!'()=-…_/"
+
+// ourQuestion matches a line that asks, loneUnderscore an underscore that is not within
+// a word.
+var (
+	ourQuestion    = regexp.MustCompile(`^(Call tool|Call|Make these [0-9]+ calls|[A-Z][a-z]+[a-z ]*)[^?]*\?( |$)`)
+	loneUnderscore = regexp.MustCompile(`(^|[^A-Za-z0-9])_|_($|[^A-Za-z0-9])`)
+)
 
 // ourLine matches lines that begin with a sentence of ours and do not end in a
 // space.
@@ -235,7 +291,11 @@ func TestPromptShowsWhatIsSent(t *testing.T) {
 			}
 			got := map[string]any{}
 			for line := range strings.SplitSeq(prompt, "\n") {
-				if _, spans := spansIn(line); strings.HasPrefix(line, "• ") && len(spans) == 2 {
+				text, spans := spansIn(line)
+				if plain := plainArgument.FindStringSubmatch(text); plain != nil && len(spans) == 1 {
+					spans = append([]string{`"` + plain[1] + `"`}, spans...)
+				}
+				if strings.HasPrefix(line, "• ") && len(spans) == 2 {
 					var name string
 					var value any
 					if json.Unmarshal([]byte(spans[0]), &name) != nil || json.Unmarshal([]byte(spans[1]), &value) != nil {
@@ -254,6 +314,10 @@ func TestPromptShowsWhatIsSent(t *testing.T) {
 		}
 	}
 }
+
+// plainArgument matches the line of an argument without its span, whose name is a
+// plain word.
+var plainArgument = regexp.MustCompile(`^• ([A-Za-z0-9_-]+): $`)
 
 // hostile are texts that mean something to a reader of Markdown, or look like
 // lines of ours.

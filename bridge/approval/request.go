@@ -126,11 +126,36 @@ type Item struct {
 	// Sources say in words which bytes of the arguments the run has read before,
 	// and where.
 	Sources []string `json:"sources,omitempty"`
+	// Reads are such bytes where Sources does not have them; older releases stored
+	// them there.
+	Reads []Read `json:"reads,omitempty"`
+	// About is what is known of the call's meaning, and Order has the names of its
+	// arguments in the order of the tool's schema.
+	About About    `json:"about,omitzero"`
+	Order []string `json:"order,omitempty"`
 	// Cover says what a wider approval would cover.
 	Cover Cover `json:"cover,omitzero"`
 	// Always is the rule that would allow calls like this one in every run to come; nil
 	// if none is proposed. It takes somebody who may edit the configuration.
 	Always *profiles.RuleSpec `json:"always,omitempty"`
+}
+
+// A Read says that bytes of an argument are in an answer that the run has read.
+type Read struct {
+	Param      string `json:"param"` // dotted path, in display form
+	Characters int    `json:"characters"`
+	Whole      bool   `json:"whole,omitempty"` // they are the whole argument
+	Call       int    `json:"call"`
+	From       string `json:"from"` // the tool and what it was asked for, in display form
+}
+
+// said is the read in words.
+func (r Read) said() phrase {
+	all := ours("")
+	if r.Whole {
+		all = "all "
+	}
+	return say("%s%s of %s were read in call %d from %s", all, ours(canon.Counted(r.Characters, "character")), argument(r.Param), r.Call, canon.Escape(r.From))
 }
 
 // Calls returns the items, each with its own tool and decision. A request that an

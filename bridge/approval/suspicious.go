@@ -29,7 +29,7 @@ func suspiciousHosts(f Field) []phrase {
 		if why := suspiciousHost(host); why != "" {
 			odd = append(odd, phrase{
 				say("the host %s in %s %s", clipMiddle(host, 50), f.Name, ours(why)).plain,
-				say("the host %s in %s %s", host, f.key, ours(why)).dialog,
+				say("the host %s in %s %s", host, ours(f.name()), ours(why)).dialog,
 			})
 		}
 	}

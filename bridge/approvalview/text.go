@@ -53,11 +53,11 @@ func Outcomes(e approval.StoredRequest, known map[int]ledger.CallState) []ledger
 // of one's own configuration.
 func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
-	lines := []string{
-		fmt.Sprintf("%s  %s  risk %s", e.ID, d.Headline, strings.ToUpper(d.Risk)),
-		"  " + d.RiskSays,
-		fmt.Sprintf("  tool     %s (server %s)", d.Tool, d.Server),
+	lines := []string{fmt.Sprintf("%s  %s", e.ID, d.Headline)}
+	if says := strings.TrimLeft(strings.Join(d.Facts, " ")+" "+d.RiskWhy, " "); says != "" {
+		lines = append(lines, "  "+strings.TrimRight(says, " "))
 	}
+	lines = append(lines, "  tool     "+d.Tool)
 	if asks := Elsewhere(e.Request, own); asks != "" {
 		lines = append(lines, "  asked by "+asks+": its bridge judges whether an answer counts, by its own approvers")
 	}
@@ -87,8 +87,11 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 			lines = append(lines, "    "+line)
 		}
 	}
-	if len(d.Checks) > 0 {
-		lines = append(lines, "  checks   "+strings.Join(d.Checks, ", "))
+	if d.ToolSays != "" {
+		lines = append(lines, "  the server says of this tool, unchecked:")
+		for line := range strings.SplitSeq(d.ToolSays, "\n") {
+			lines = append(lines, "    | "+line)
+		}
 	}
 	lines = append(lines, fmt.Sprintf("  run      %s of %s, %s before", d.Run, OrUnnamed(d.Client), calls(d.Done)))
 	if d.Folder != "" {
@@ -109,7 +112,7 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	case !e.Open(now):
 		lines = append(lines, "  settled  nobody answered in time: not sent")
 	default:
-		lines = append(lines, fmt.Sprintf("  unanswered at %s = not sent", d.Until))
+		lines = append(lines, fmt.Sprintf("  no answer by %s means no", d.Until))
 	}
 	return lines
 }

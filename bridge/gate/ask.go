@@ -267,7 +267,8 @@ func (r *Run) request(c *call) approval.Request {
 		Decision: decision, Checks: checks,
 		Preview: preview, Done: r.tally.made(), Again: c.Again && !c.Lost, Idle: r.host.Idle,
 		Items: []approval.Item{{
-			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position, Loop: r.inLoop(c), Sources: sources,
+			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
+			Loop: r.inLoop(c), Sources: sources, Reads: c.reads, About: c.about(view), Order: c.order(),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},

@@ -60,7 +60,8 @@ type call struct {
 	shown    *canon.Digest        // of the arguments that the person was asked about, if they edited them
 	edited   *Edited              // how, nil if nobody did
 	notes    []string             // on its arguments, for the record
-	sources  []string             // of its arguments, in words, once it is asked about
+	reads    []approval.Read      // of its arguments, once it is asked about
+	sources  []string             // what else there is to say of where they come from
 	finds    []ledger.SourceMatch // the same for the record
 	counted  bool                 // among the run's facts, with so many bytes:
 	bytes    int64

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
@@ -25,10 +26,10 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 // only at calls that are asked about.
 func (r *Run) findSources(c *call) {
 	found := r.read.Find(c.args)
-	c.sources, c.finds = nil, nil
+	c.sources, c.reads, c.finds = nil, nil, nil
 	var others []string
 	for _, run := range found.Runs {
-		c.sources = append(c.sources, run.String())
+		c.reads = append(c.reads, approval.Read{Param: run.Argument, Characters: run.Characters, Whole: run.Whole, Call: run.Call, From: run.From})
 		for _, span := range run.Spans {
 			c.finds = append(c.finds, ledger.SourceMatch{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
 		}

@@ -53,7 +53,7 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 					synctest.Wait()
 					for _, q := range g.Broker().Take("r1") {
 						questions++
-						said := strings.Join(q.Items[0].Sources, "; ")
+						said := strings.Join(approval.Describe(q, approval.DescribeOptions{}).Warnings, "; ")
 						if strings.Contains(said, "46 characters of ") != row.source || row.source && !strings.Contains(said, "in call 1 from fs__read /home/ann/.key") {
 							t.Errorf("sources: %q", said)
 						}

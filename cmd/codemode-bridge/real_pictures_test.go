@@ -104,7 +104,7 @@ func TestRealPictures(t *testing.T) {
 	eventually(t, "the screen is not whole", func() bool {
 		drawn = newGrid(80, 24)
 		drawn.write(watch.all())
-		return strings.Contains(drawn.text(), "unanswered at") && strings.Contains(drawn.text(), "q quit")
+		return strings.Contains(drawn.text(), "means no") && strings.Contains(drawn.text(), "q quit")
 	})
 	if drawn.unknown != nil {
 		t.Errorf("the terminal was sent what the picture cannot show: %q", drawn.unknown)

@@ -35,7 +35,7 @@ func TestDialogSaysWhereAllOfItIs(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.asked[0]), &shown); err != nil {
 		t.Fatal(err)
 	}
-	command := regexp.MustCompile("\nAll of it: `codemode-bridge approvals show (\\S+) --config (\\S+)`\\.$").FindStringSubmatch(shown.Message)
+	command := regexp.MustCompile(" means no\\. All of it: `codemode-bridge approvals show (\\S+) --config (\\S+)`\\.$").FindStringSubmatch(shown.Message)
 	if command == nil || command[2] != h.config || strings.Contains(shown.Message, "in the middle") || !strings.Contains(shown.Message, "1,813 characters: ") {
 		t.Fatalf("the dialog is\n%s", shown.Message)
 	}
@@ -126,7 +126,7 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 	call(waits, "search_tools", map[string]any{"query": "write"})
 
 	got := all()
-	for _, part := range []string{"ToolCallDeniedError", "never", "wrong address", "Risk HIGH", `"paused"`, `approve_at`, page, "All of it: `" + page + "/r/", "there is no run"} {
+	for _, part := range []string{"ToolCallDeniedError", "never", "wrong address", "HIGH: its ", `"paused"`, `approve_at`, page, "All of it: `" + page + "/r/", "there is no run"} {
 		if !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), part) {
 			t.Errorf("%q is nowhere, so this test does not see what it should:\n%s", part, got)
 		}

@@ -32,10 +32,10 @@ function judge(c, html) {
   if (!isDeepStrictEqual(codes, c.codes)) return "the code spans are " + JSON.stringify(codes);
   const text = oneLine(decode(html.replace(/<br ?\/?>\n?/g, "\n").replace(/<[^>]*>/g, "")));
   if (text !== oneLine(c.plain)) return "it reads " + text;
-  for (const [name, value] of c.sent ?? []) {
-    const at = codes.findIndex((code, i) => i + 1 < codes.length && isDeepStrictEqual(parse(code), name) && isDeepStrictEqual(parse(codes[i + 1]), value));
-    if (at < 0) return "it does not show " + JSON.stringify([name, value]);
-  }
+  // A name is a code span, or a plain word.
+  const shown = [...html.matchAll(/(?:<code>([^<]*)<\/code>|\b(\w[\w-]*)): <code>([^<]*)<\/code>/g)].map(m => [m[2] ?? parse(decode(m[1])), parse(decode(m[3]))]);
+  for (const pair of c.sent ?? [])
+    if (!shown.some(one => isDeepStrictEqual(one, pair))) return "it does not show " + JSON.stringify(pair);
 }
 
 function parse(code) {

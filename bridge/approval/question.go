@@ -1,0 +1,331 @@
+package approval
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// A row is a call of a request in a dialog.
+type row struct {
+	begin  string  // what it does, where the calls are of several tools
+	none   bool    // it has no arguments at all
+	fields []Field // that are not told elsewhere
+	facts  []phrase
+}
+
+// questionWidth is about how much of one value a question has: two rows.
+const questionWidth = 2*promptWidth - 40
+
+// ask makes the question, with what is known of where its values lead, and the rows
+// below it.
+func (d *Description) ask(r Request) {
+	calls := r.Calls()
+	var said []factSaid
+	switch {
+	case len(calls) == 1:
+		said = d.askOne(calls[0])
+	case len(r.paths()) == 1:
+		said = d.askAlike(calls)
+	default:
+		d.askSeveral(r, calls)
+	}
+	if len(r.paths()) == 1 {
+		if risk := riskOf(r.Decision, &said); risk.plain != "" {
+			d.said.risk = say("%s.", risk)
+		}
+	}
+	for _, f := range said {
+		d.said.facts = append(d.said.facts, say("%s.", f.text))
+	}
+	d.said.rule = rule(r)
+	d.Headline, d.RiskWhy = d.said.question.plain, d.said.risk.plain
+	for _, f := range d.said.facts {
+		d.Facts = append(d.Facts, capital(f.plain))
+	}
+}
+
+func (d *Description) askOne(i Item) []factSaid {
+	fields := d.Calls[0].Fields
+	question, told := i.question(fields, questionWidth)
+	question.plain, question.dialog = question.plain+"?", question.dialog+"?"
+	d.said.question = question
+	d.said.rows = []row{{fields: without(fields, told)}}
+	return i.facts(fields)
+}
+
+// askAlike asks about calls of one tool: what they have in common stands in the
+// question or once below the rows, and the rows have what differs.
+func (d *Description) askAlike(calls []Item) []factSaid {
+	equal := d.equal()
+	first := calls[0]
+	alike, told := first.question(equal, questionWidth)
+	d.said.question = say("%s %d times?", alike, len(calls))
+	if words := first.doing(); len(told) == 0 && first.About.Accepted && words != nil {
+		d.said.question = say("%s %d times?", ours(capital(strings.Join(words, " "))), len(calls))
+		if last := len(words) - 1; last > 0 && words[last] == "file" {
+			d.said.question = say("%s %d files?", ours(capital(strings.Join(words[:last], " "))), len(calls))
+		}
+	}
+	same := func(f Field) bool {
+		return slices.ContainsFunc(equal, func(e Field) bool { return e.key == f.key })
+	}
+	facts := first.facts(d.Calls[0].Fields)
+	common := !slices.ContainsFunc(calls, func(i Item) bool { return !sameFacts(i, first) })
+	for n, i := range calls {
+		one := row{none: len(d.Calls[n].Fields) == 0, fields: slices.DeleteFunc(slices.Clone(d.Calls[n].Fields), same)}
+		if !common {
+			for _, f := range i.facts(d.Calls[n].Fields) {
+				one.facts = append(one.facts, f.text)
+			}
+		}
+		d.said.rows = append(d.said.rows, one)
+	}
+	d.said.same = without(equal, told)
+	if !common {
+		return nil
+	}
+	for n := range facts {
+		for _, f := range []*string{&facts[n].text.plain, &facts[n].text.dialog} {
+			if rest, ok := strings.CutPrefix(*f, "it is "); ok {
+				*f = "all are " + rest
+			}
+		}
+	}
+	return facts
+}
+
+// sameFacts reports whether the facts of two calls say the same.
+func sameFacts(a, b Item) bool {
+	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y Fact) bool {
+		x.Param, y.Param = "", ""
+		return x == y && x.Leads == ""
+	})
+}
+
+// askSeveral asks about calls of several tools, each with its own row.
+func (d *Description) askSeveral(r Request, calls []Item) {
+	d.said.question = say("Make these %d calls, of %d tools?", len(calls), len(r.paths()))
+	var high []phrase
+	for n, i := range calls {
+		fields := d.Calls[n].Fields
+		width := promptWidth - 20
+		if len(calls) > promptArgs {
+			width -= 12
+		}
+		question, told := i.question(fields, width)
+		if !i.About.Accepted || i.doing() == nil {
+			question.dialog = theirsWithin(canon.Escape(i.path()), width)
+		}
+		one := row{begin: question.dialog, fields: without(fields, told)}
+		said := i.facts(fields)
+		risk := riskOf(i.Decision, &said)
+		for _, f := range said {
+			one.facts = append(one.facts, f.text)
+		}
+		if risk.plain != "" {
+			one.facts, high = append(one.facts, risk), append(high, risk)
+		}
+		d.said.rows = append(d.said.rows, one)
+	}
+	switch {
+	case len(high) == 1:
+		d.said.risk = say("1 of them is %s.", ours(strings.ToUpper(d.Risk)))
+	case len(high) > 1:
+		d.said.risk = say("%d of them are HIGH.", len(high))
+	}
+}
+
+// equal returns the arguments that all calls have with the same value.
+func (d *Description) equal() []Field {
+	var all []Field
+	for _, f := range d.Calls[0].Fields {
+		same := func(o Field) bool { return o.key == f.key && o.value == f.value && !o.Cut && o.Text == f.Text }
+		if f.Hidden == 0 && !slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return !slices.ContainsFunc(c.Fields, same) }) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func without(fields []Field, told []int) []Field {
+	var rest []Field
+	for n, f := range fields {
+		if !slices.Contains(told, n) {
+			rest = append(rest, f)
+		}
+	}
+	return rest
+}
+
+// riskOf names a risk from high on, with its reason; nothing of a lower one. A fact
+// that is the reason is said here and not once more.
+func riskOf(d profiles.Decision, said *[]factSaid) phrase {
+	if d.Risk < profiles.High || d.Hinted { // of the server's own hint nobody learns anything
+		return phrase{}
+	}
+	name := ours(strings.ToUpper(d.Risk.String()))
+	var reasons []phrase
+	byRule := false
+	for _, reason := range d.Reasons {
+		switch {
+		case reason.Risk != d.Risk, strings.HasPrefix(reason.Detail, "passes on "): // a warning says that
+			continue
+		case reason.Kind == profiles.KindRule && reason.Disposition == profiles.Ask: // who asks is said, too
+			byRule = true
+			continue
+		}
+		about, text := riskWords(reason)
+		if at := slices.IndexFunc(*said, func(f factSaid) bool { return f.about == about }); at >= 0 {
+			text = (*said)[at].text
+			*said = slices.Delete(slices.Clone(*said), at, at+1)
+		}
+		if !slices.Contains(reasons, text) {
+			reasons = append(reasons, text)
+		}
+	}
+	switch {
+	case len(reasons) > 1:
+		return say("%s: %s; %s", name, reasons[0], reasons[1])
+	case len(reasons) == 1:
+		return say("%s: %s", name, reasons[0])
+	case byRule:
+		return say("%s by your rule", name)
+	default:
+		return say("%s", name)
+	}
+}
+
+// guessedFrom matches the word that makes a tool dangerous.
+var guessedFrom = regexp.MustCompile(`^"([a-z]+)" in the (name|title|description)$`)
+
+// riskWords puts the reason for a risk into words, with the fact that it is about.
+func riskWords(r profiles.Reason) (about string, text phrase) {
+	if r.Kind == profiles.KindRule || r.Rule != "" {
+		if r.Text != "" {
+			return "", say("your rule says: %s", canon.Escape(r.Text))
+		}
+		return "", say("your rule %s says so", canon.Escape(r.Rule))
+	}
+	for _, known := range []struct{ end, about, text string }{
+		{" names a recipient who is new here", "recipient", "it goes to somebody new"},
+		{" names a host that is new here", "host", "it goes to a new host"},
+		{" is outside the workspace", "outside", "it is outside your workspace"},
+	} {
+		if strings.HasSuffix(r.Detail, known.end) {
+			return known.about, say("%s", ours(known.text))
+		}
+	}
+	if m := guessedFrom.FindStringSubmatch(r.Detail); m != nil {
+		return "", say("its %s says %s", ours(m[2]), named(m[1]))
+	}
+	switch r.Detail {
+	case "destructiveHint":
+		return "", say("its server calls it destructive")
+	case "openWorldHint":
+		return "", say("its server says that it reaches beyond this machine")
+	case "nothing is known of the tool":
+		return "", say("nothing is known of the tool")
+	}
+	_, what, ok := strings.Cut(r.Detail, " names ")
+	if ok {
+		return "secret", say("it names %s", words(canon.Escape(what)))
+	}
+	if _, what, ok := strings.Cut(r.Detail, ": "); ok {
+		return "later", say("%s", words(canon.Escape(what)))
+	}
+	return "", say("%s", words(canon.Escape(r.Detail)))
+}
+
+// rule says in a sentence who wants the call to be asked about; empty if no more is
+// to be said than that its risk is high.
+func rule(r Request) string {
+	var asking []profiles.Reason
+	for _, reason := range r.Decision.Reasons {
+		if reason.Disposition == profiles.Ask {
+			asking = append(asking, reason)
+		}
+	}
+	if len(asking) == 0 {
+		return ""
+	}
+	text := askedBy(r, asking[0])
+	if text == "" {
+		return ""
+	}
+	if more := len(asking) - 1; more > 0 {
+		text += " (and " + canon.Counted(more, "more reason") + ")"
+	}
+	return text + "."
+}
+
+// askedBy puts the reason that asks into a sentence, without its full stop.
+func askedBy(r Request, reason profiles.Reason) string {
+	who := "Your policy"
+	for _, name := range []string{reason.Profile, r.Decision.Profile} {
+		if name != "" {
+			who = "Your profile " + string(called(canon.Escape(name)))
+			break
+		}
+	}
+	switch reason.Kind {
+	case profiles.KindAsklist:
+		if reason.Pattern == "*" {
+			return who + " asks before every call"
+		}
+		return who + " asks before every call of " + theirs(canon.Escape(reason.Pattern))
+	case profiles.KindRule:
+		text := who + " asks"
+		switch {
+		case reason.Text != "":
+			text += ": " + theirs(canon.Escape(reason.Text))
+		case strings.HasPrefix(reason.Rule, "rules/"):
+			text += " before calls like this"
+		default:
+			text += " by its rule " + theirs(canon.Escape(reason.Rule))
+		}
+		if reason.Undecided {
+			text += ", since this could not be decided: " + say("%s", words(canon.Escape(reason.Detail))).dialog
+		}
+		return text
+	case profiles.KindDefault:
+		switch {
+		case !strings.HasSuffix(reason.Detail, ": risk"):
+			return who + " asks before every call that it does not name"
+		case r.Decision.Risk >= profiles.High && !r.Decision.Hinted:
+			return "" // the risk says it
+		}
+		for _, why := range r.Decision.Reasons {
+			if why.Kind == profiles.KindRisk && (why.Risk == r.Decision.Risk) != r.Decision.Hinted {
+				_, text := riskWords(why)
+				return who + " asks: " + text.dialog
+			}
+		}
+		return who + " asks before calls that may do harm"
+	default:
+		return who + " asks: " + say("%s", words(canon.Escape(reason.Detail))).dialog
+	}
+}
+
+// scriptLine says what the model's script has done and has still in it; empty if there
+// is nothing to say.
+func (d Description) scriptLine(width int) string {
+	lead := "The model's script, unchecked: "
+	done := ""
+	if d.Done > 0 {
+		done = fmt.Sprintf("%s done", canon.Counted(d.Done, "call"))
+	}
+	switch {
+	case len(d.Model.said) > 0 && done != "":
+		return listed(lead+done+"; it has ", dialogs(d.Model.said), ", ", "tool", width) + "."
+	case len(d.Model.said) > 0:
+		return listed(lead+"it has ", dialogs(d.Model.said), ", ", "tool", width) + "."
+	case done != "":
+		return "The model's script: " + done + "."
+	}
+	return ""
+}
