@@ -11,10 +11,11 @@ import (
 
 // The space a prompt may take: terminal clients show it in a small window. It has
 // 12 rows of promptWidth, and at most 25 if there are several calls, many warnings
-// or demands on an answer.
+// or demands on an answer; 32 if there is much to say of each of many calls.
 const (
 	promptRows     = 12
 	promptMost     = 25
+	promptSeveral  = 32
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
 	sameRows       = 2 // rows of what several calls have in common
@@ -221,7 +222,11 @@ func (one row) line(number, width int) string {
 	if one.begin != "" {
 		line, between = line+one.begin, ", "
 	}
-	width -= columns(one.said())
+	if one.begin != "" || len(one.facts) > 0 {
+		width = 2 * promptWidth
+	}
+	said := one.said(width - columns(line) - len(", and 10,000 more arguments"))
+	width -= columns(said)
 	for i, f := range one.fields {
 		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
 		room, rest := width-columns(line+between), 0
@@ -230,8 +235,8 @@ func (one row) line(number, width int) string {
 		}
 		next := f.line("", max(room-rest, min(room, 30)))
 		if columns(next) > room-min(rest, len(", "+more)) {
-			if i > 0 || one.begin != "" {
-				return line + between + more + one.said()
+			if i > 0 || one.begin != "" || len(one.facts) > 0 {
+				return line + between + more + said
 			}
 			next = theirsWithin(f.key, 40) + ": …"
 		}
@@ -240,17 +245,22 @@ func (one row) line(number, width int) string {
 	switch {
 	case between != "":
 	case one.none:
-		line += "no arguments."
+		line += "no arguments"
 	default:
-		line += "nothing else."
+		line += "nothing else"
 	}
-	return line + one.said()
+	return line + said
 }
 
-// said is what is known of where the values of the call lead.
-func (one row) said() string {
-	if len(one.facts) == 0 {
+// said is what is known of where the values of the call lead, and its risk from high
+// on, in room columns.
+func (one row) said(room int) string {
+	all := dialogs(one.facts)
+	if one.risk.dialog != "" {
+		all = append([]string{one.risk.dialog}, all...)
+	}
+	if len(all) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(dialogs(one.facts), "; ") + ")"
+	return " (" + listed("", all, "; ", "fact", max(room, len("10 more facts"))) + ")"
 }

@@ -16,6 +16,7 @@ type row struct {
 	none   bool    // it has no arguments at all
 	fields []Field // that are not told elsewhere
 	facts  []phrase
+	risk   phrase // from high on
 }
 
 // questionWidth is about how much of one value a question has: two rows.
@@ -128,7 +129,7 @@ func (d *Description) askSeveral(r Request, calls []Item) {
 			one.facts = append(one.facts, f.text)
 		}
 		if risk.plain != "" {
-			one.facts, high = append(one.facts, risk), append(high, risk)
+			one.risk, high = risk, append(high, risk)
 		}
 		d.said.rows = append(d.said.rows, one)
 	}
