@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -366,21 +367,65 @@ func TestAYesCoversWhatWasShown(t *testing.T) {
 	}
 }
 
-func TestALargeLoopIsAskedInPartsThatCanBeRead(t *testing.T) {
+// A loop whose calls wait together is one question, also beyond the calls that may be
+// under way at a time: the dialog has the first ones, and says how many there are.
+func TestALoopIsOneQuestion(t *testing.T) {
+	for _, version := range []string{newestSessionProtocol, statelessProtocol} {
+		t.Run(version, func(t *testing.T) {
+			p := &person{answer: says("once")}
+			b := newBench(t, asks())
+			c := b.connectAt(t, &mcp.ClientOptions{ElicitationHandler: p.elicit}, version)
+			if got := eval(t, c, `return (await Promise.all(Array.from({length: 200}, (_, n) => codemode.a__echo({n})))).length`); got != "200" {
+				t.Errorf("got %s", got)
+			}
+			asked := p.questions()
+			if len(asked) != 1 || !strings.Contains(asked[0].Message, "200 CALLS") || !strings.Contains(asked[0].Message, "• And 190 more calls.") || len(b.up.made()) != 200 {
+				t.Errorf("asked %d times, sent %d", len(asked), len(b.up.made()))
+				for _, q := range asked {
+					t.Log(q.Message)
+				}
+			}
+		})
+	}
+}
+
+// Calls of several tools that wait together are one question, in the order in which the
+// script made them.
+func TestSeveralToolsAreOneQuestion(t *testing.T) {
 	p := &person{answer: says("once")}
-	c := newBench(t, asks()).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
-	if got := eval(t, c, `return (await Promise.all(Array.from({length: 23}, (_, n) => codemode.a__echo({n})))).length`); got != "23" {
+	b := newBench(t, asks(func(p *profiles.ProfileSpec) { p.Asklist = []string{"*__echo"} }))
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	if got := eval(t, c, `await Promise.all([codemode.b__echo({n: Math.ceil(0.5)}), codemode.a__echo({n: 2}), codemode.b__echo({n: 3}), codemode.a__echo({n: 4}), codemode.b__echo({n: 5})]); return 1`); got != "1" {
 		t.Errorf("got %s", got)
 	}
-	all := ""
-	for _, q := range p.questions() {
-		all += q.Message
-	}
-	for n := range 23 {
-		one, row := fmt.Sprintf("\n• n: `%d`\n", n), fmt.Sprintf(": n: `%d`\n", n) // of a call that was asked about alone, or with others
-		if !strings.Contains(all, row) && !strings.Contains(all, one) {
-			t.Errorf("call %d was allowed unseen", n)
+	asked := p.questions()
+	var rows []string
+	for _, q := range asked {
+		for _, line := range strings.Split(q.Message, "\n") {
+			if strings.HasPrefix(line, "• ") {
+				rows = append(rows, line)
+			}
 		}
+	}
+	if diff := cmp.Diff([]string{"• Call 1, `\"b__echo\"`: `\"n\"`: `1`", "• Call 2, `\"a__echo\"`: `\"n\"`: `2`", "• Call 3, `\"b__echo\"`: `\"n\"`: `3`",
+		"• Call 4, `\"a__echo\"`: `\"n\"`: `4`", "• Call 5, `\"b__echo\"`: `\"n\"`: `5`"}, rows); len(asked) != 1 || diff != "" {
+		t.Errorf("asked %d times (-want +got):\n%s", len(asked), diff)
+	}
+}
+
+// What a script will do is asked at once where it can be told: three calls that follow
+// each other are one question.
+func TestAPlanIsOneQuestion(t *testing.T) {
+	p := &person{answer: says("once")}
+	b := newBench(t, asks())
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	got := eval(t, c, `await codemode.a__echo({n: 1}); await codemode.b__echo({n: 2}); await codemode.a__echo({n: 3}); await codemode.a__echo({n: 4}); return 1`)
+	if asked := p.questions(); got != "1" || len(asked) != 1 || len(b.up.made()) != 4 {
+		t.Errorf("got %s, asked %d times, sent %d", got, len(asked), len(b.up.made()))
+	}
+	got = eval(t, c, `await codemode.a__echo({n: 1}); await codemode.a__echo({n: Date.now()}); return 1`)
+	if asked := p.questions(); got != "1" || len(asked) != 3 {
+		t.Errorf("got %s, asked %d times of what cannot be told, want 2 more than 1", got, len(asked))
 	}
 }
 
@@ -412,7 +457,7 @@ func TestPatienceGoesOnAfterTheFirstAnswer(t *testing.T) {
 	patience := profiles.Duration(200 * time.Millisecond)
 	spec.ClientPatience = &profiles.Patience{Default: &patience}
 	c := newBench(t, spec).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
-	out, _ := call(t, c, "eval", map[string]any{"code": "await codemode.a__echo({x: 1});\nawait codemode.a__echo({x: 2})"})
+	out, _ := call(t, c, "eval", map[string]any{"code": "await codemode.a__echo({x: 1});\nawait codemode.a__echo({x: Date.now()})"})
 	if !strings.Contains(out, `"paused"`) {
 		t.Errorf("got %s", out)
 	}

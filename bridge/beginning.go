@@ -122,7 +122,7 @@ func (rn *runner) keepJournal(r *run, b beginning, names *sandbox.Names) {
 		return
 	}
 	r.journal = newJournal(r.id, rn.o.Bridge, rn.o.JournalBytes)
-	r.life.state.Journal = lifecycle.WholeJournal
+	r.life.State.Journal = lifecycle.WholeJournal
 	r.journal.lost = func() { r.update(lifecycle.Event{Kind: lifecycle.LosesLease}) }
 	r.journal.outgrown = func() { r.update(lifecycle.Event{Kind: lifecycle.Outgrows}) }
 	r.journal.profiles = func() []string { return rn.roster.addedProfiles(r.session) }

@@ -89,7 +89,6 @@ type replayed struct {
 func newReplay(r *run, p past) *replayed {
 	o := replay.Options{
 		Calls: map[int]replay.Past{}, Now: r.runner.o.Now, Moves: r.moves, Over: r.done,
-		Parallel: func() int { return r.limits.parallel },
 		CaughtUp: func() {
 			r.journal.replayed(len(p.turns))
 			r.update(lifecycle.Event{Kind: lifecycle.Begins})

@@ -112,7 +112,7 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 	}
 	rn.keepJournal(r, p.beginning, p.names)
 	r.journal.lease, r.journal.open, r.journal.bytes = lease, true, p.bytes
-	r.replay, r.life.state.Resumed = newReplay(r, p), true
+	r.replay, r.life.State.Resumed = newReplay(r, p), true
 	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings, Reach: c.reach}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers

@@ -71,7 +71,12 @@ func (f *fleet) isGone(name string) bool {
 
 // queued is a policy under which all calls of server a wait for an approver.
 func queued() profiles.Spec {
-	return asks(func(p *profiles.ProfileSpec) { queue := "queue"; p.ElicitationFallback = &queue })
+	return asks(func(p *profiles.ProfileSpec) {
+		queue := "queue"
+		p.ElicitationFallback = &queue
+		// A call that needs a reason makes a request of its own.
+		p.Rules = []profiles.RuleSpec{{Tools: []string{"a__*"}, When: &profiles.When{Expr: "has(args.n) && args.n == 4.0"}, RequireReason: new(true)}}
+	})
 }
 
 // open waits for so many open requests and returns them.
@@ -119,7 +124,7 @@ func (f *fleet) signed(t testing.TB, e approval.StoredRequest, v approval.Verdic
 	return v
 }
 
-var yes = approval.Verdict{Approve: true}
+var yes = approval.Verdict{Approve: true, Text: "it must be"}
 
 const pauses = `const a = await codemode.b__echo({n: 1, at: Date.now(), by: Math.random()});
 const all = await Promise.all([codemode.a__echo({n: 2}), codemode.b__echo({n: 3}), codemode.a__echo({n: 4})]);
@@ -210,7 +215,7 @@ func (f *fleet) endsAsking(t testing.TB, code string, questions int) (id string)
 func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued(), func(o *Options) { o.Folder = func() string { return "/home/ann/shop" } })
-	code := `await codemode.a__echo({n: 1}); return codemode.a__echo({n: 2})`
+	code := `await codemode.a__echo({n: 1}); return codemode.a__echo({n: Math.max(1, 2)})` // the second cannot be told beforehand
 	id := f.startPaused(t, first, code, 1)
 	if e := f.open(t, 1)[0]; e.Folder != "/home/ann/shop" {
 		t.Errorf("asked is for %q", e.Folder)
@@ -287,7 +292,7 @@ func waitUntil(t testing.TB, done func() bool) {
 func TestAStatelessRetryReachesAnotherBridge(t *testing.T) {
 	f := newFleet()
 	first, second := f.bridge(t, "one", asks()), f.bridge(t, "two", asks())
-	const code = `const free = await codemode.b__echo({n: 1}); return [free, await codemode.a__echo({n: 2}), await codemode.a__echo({n: 3})]`
+	const code = `const free = await codemode.b__echo({n: 1}); return [free, await codemode.a__echo({n: 2}), await codemode.a__echo({n: free ? 3 : 0})]`
 	at := []string{serveHTTP(t, first, mcphttp.Options{}).URL, serveHTTP(t, second, mcphttp.Options{}).URL}
 	state, yes := askedBy(t, rawEval(t, at[0], code, ""))
 	state, yes = askedBy(t, rawEval(t, at[1], code, yes+fmt.Sprintf(`"requestState":%q,`, state)))

@@ -107,6 +107,7 @@ func TestWhatBecomesOfTheSameCall(t *testing.T) {
 	yes := approval.Verdict{Approve: true, Scope: approval.Once, By: "ann", Channel: "page"}
 	for _, row := range []struct {
 		name      string
+		limits    approval.Limits
 		policy    string // the profile; {"asklist": ["*"]} unless set
 		args      string
 		change    func(*again, *gate.Run)
@@ -128,11 +129,11 @@ func TestWhatBecomesOfTheSameCall(t *testing.T) {
 		{name: "nobody is reached", meanwhile: no(approval.NoApprover), reason: approval.NoApprover, retryable: true, says: "may be made again: then a person is asked", effects: safe, inRun: "asked", inAnother: "asked"},
 		{name: "silence", meanwhile: func(*again, *gate.Run) { time.Sleep(300 * time.Second) }, reason: approval.Timeout, says: "refused without asking in this run; another run asks again", effects: safe, inRun: "refused", inAnother: "asked"},
 		{name: "the run ends", meanwhile: func(a *again, r *gate.Run) { _ = r.End(a.Context(), ledger.Stopped, "", gate.Entries{}) }, reason: approval.Expired, says: "Another run may make the call", effects: safe, inAnother: "asked"},
-		{name: "too many questions", policy: `{"asklist": ["*"], "rules": [{"tools": ["*"], "risk": "low"}]}`, change: func(a *again, _ *gate.Run) {
-			r := a.begin()
-			for range 4 {
-				_, _ = a.made(r, `{"path": "other"}`, func() { no(approval.NoApprover)(a, r) })
-			}
+		{name: "too many questions", limits: approval.Limits{PerSession: 1, Refuse: true}, change: func(a *again, _ *gate.Run) {
+			go func(r *gate.Run) { // nobody answers
+				_, _ = a.Gate.Call(a.Context(), r, gate.Call{Number: 1, Name: "fs__write", Args: json.RawMessage(`{"path": "other"}`)})
+			}(a.begin())
+			synctest.Wait()
 		}, reason: approval.RateLimited, retryable: true, says: "may be made again later", effects: safe, inRun: "asked", inAnother: "asked"},
 		{name: "after three noes", args: `{"path": "4"}`, change: func(a *again, r *gate.Run) {
 			for _, path := range []string{"1", "2", "3"} {
@@ -171,7 +172,7 @@ func TestWhatBecomesOfTheSameCall(t *testing.T) {
 				a := &again{T: t, reach: gate.ByElicitation, answer: func() (string, error) { return `{"content": []}`, nil }}
 				a.set, _ = profiles.Parse(profiles.Spec{Profiles: map[string]*profiles.ProfileSpec{"p": &p}})
 				a.with("", "1")
-				a.Gate = gate.New(a.view, gate.Options{Caller: a, Recorder: a, Broker: approval.New(approval.Options{Limits: approval.Limits{Budget: 4}})})
+				a.Gate = gate.New(a.view, gate.Options{Caller: a, Recorder: a, Broker: approval.New(approval.Options{Limits: row.limits})})
 				r := a.begin()
 				if row.change != nil {
 					row.change(a, r)

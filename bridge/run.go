@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,10 +44,10 @@ type run struct {
 	end  end           // not to be read before done is closed
 	done chan struct{} // closed when the run has ended, or goes on elsewhere
 
-	life struct {
-		mu    sync.Mutex
-		state lifecycle.State // once the run is under way, update changes it and nothing else
-	}
+	life  lifecycle.Life // once the run is under way, update changes it and nothing else
+	slots lifecycle.Slots
+	yield func(call int) // has the worker's other calls go on while one waits
+
 	made, answered atomic.Int64 // calls
 	emitted        handles.Emitted
 }
@@ -70,10 +69,7 @@ type end struct {
 // update has an event happen to the run, with what follows from it, and reports
 // whether it did.
 func (r *run) update(e lifecycle.Event) bool {
-	r.life.mu.Lock()
-	happened := r.life.state.Step(e)
-	r.life.mu.Unlock()
-	if !happened {
+	if !r.life.Step(e) {
 		return false
 	}
 	switch e.Kind {
@@ -89,9 +85,7 @@ func (r *run) update(e lifecycle.Event) bool {
 // now is where the run is at this moment.
 func (r *run) now() lifecycle.State {
 	r.look()
-	r.life.mu.Lock()
-	defer r.life.mu.Unlock()
-	return r.life.state.Copy()
+	return r.life.Now()
 }
 
 // quiet reports whether the script can do nothing until people answer.
@@ -148,11 +142,17 @@ func (h *gateHost) Attended() bool {
 	return h.fetched || at.Attended()
 }
 
+func (h *gateHost) Asks(call int) { h.yield(call) }
+
+func (h *gateHost) Idle() (int, <-chan struct{}) { return h.life.Idle() }
+
 func (h *gateHost) Sends(call int) bool {
+	h.slots.Enter(h.ctx, call, h.limits.parallel)
 	return (*run)(h).update(lifecycle.Event{Kind: lifecycle.Sends, Call: call})
 }
 
 func (h *gateHost) Returns(call int) {
+	h.slots.Leave()
 	(*run)(h).update(lifecycle.Event{Kind: lifecycle.Returns, Call: call})
 }
 func (h *gateHost) Suspended() bool { return (*run)(h).now().Phase == lifecycle.Suspended }
@@ -203,6 +203,7 @@ type workerHost run
 var (
 	_ sandbox.TimerHost = (*workerHost)(nil)
 	_ sandbox.OrderHost = (*workerHost)(nil)
+	_ sandbox.YieldHost = (*workerHost)(nil)
 )
 
 // Preview keeps what could be read from the script before it ran.
@@ -220,12 +221,16 @@ func (h *workerHost) Idle(open int) {
 	}
 }
 
+// Yields keeps what lets other calls go on while one waits.
+func (h *workerHost) Yields(yield func(call int)) { h.yield = yield }
+
 // Call does what the script asks for.
 func (h *workerHost) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
 	r := (*run)(h)
 	r.count(1, 0)
 	known := replay.Found{}
 	if r.replay != nil {
+		r.yield(c.Number) // it waits for its turn
 		if known = r.replay.call(ctx, c, settle); !known.Live {
 			return
 		}

@@ -71,7 +71,7 @@ func (s *Server) newSession(req *mcp.CallToolRequest) *session {
 		started: s.o.Now(),
 		conn:    req.Session,
 		owner:   principal(req),
-		remote:  req.Extra != nil && req.Extra.Header != nil,
+		remote:  req.Session.ID() != "" || req.Extra != nil && req.Extra.Header != nil,
 		sandbox: s.o.Pool.Session(),
 		handles: handles.New(s.o.Now),
 		slots:   make(chan struct{}, maxRuns),

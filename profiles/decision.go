@@ -172,6 +172,9 @@ type Decision struct {
 	Profile string `json:"profile,omitempty"`
 	// Revision is the policy's revision.
 	Revision string `json:"revision"`
+	// Grounds is the revision of the policy without its rules that only allow: what
+	// people have approved stays approved when such a rule is added.
+	Grounds string `json:"grounds,omitempty"`
 }
 
 // Because returns the reason that decided: the first of the strictest.

@@ -93,6 +93,10 @@ func (b *builder) build(own ownFiles) *Set {
 		b.problem("", "computing the revision: "+err.Error(), "")
 	}
 	s.revision = revision
+	grounds, err := revisionOf(withoutAllows(b.spec), used, own)
+	if err != nil {
+		b.problem("", "computing the grounds: "+err.Error(), "")
+	}
 	if len(used) > 0 {
 		s.builtins = map[string]*ProfileSpec{}
 		for name, spec := range used {
@@ -100,7 +104,7 @@ func (b *builder) build(own ownFiles) *Set {
 		}
 	}
 
-	base := Profile{enabled: s.enabled, revision: revision, own: own, unknown: unknown}
+	base := Profile{enabled: s.enabled, revision: revision, grounds: grounds, own: own, unknown: unknown}
 	s.unrestricted = &Profile{}
 	*s.unrestricted = base
 	b.buildAskSettings(s.unrestricted, nil, &global)

@@ -14,6 +14,7 @@ type Profile struct {
 	name     string
 	enabled  bool // evaluation.enabled
 	revision string
+	grounds  string // see Decision.Grounds
 	own      ownFiles
 	unknown  Risk
 
@@ -130,7 +131,7 @@ func (p *Profile) decide(call *Call, steps []func(*tally) error, trials *[]Trial
 		return policyError(Decision{}, "there is no such profile")
 	}
 	t := &tally{p: p, call: call, facts: facts{call: call, path: call.Path()}, trials: trials}
-	t.d.Profile, t.d.Revision = p.name, p.revision
+	t.d.Profile, t.d.Revision, t.d.Grounds = p.name, p.revision, p.grounds
 	defer func() {
 		if recover() != nil {
 			// The panic value may quote arguments.
@@ -157,6 +158,7 @@ func policyError(d Decision, detail string) Decision {
 		Reasons:     []Reason{{Kind: KindPolicyError, Disposition: Deny, Profile: d.Profile, Detail: detail}},
 		Profile:     d.Profile,
 		Revision:    d.Revision,
+		Grounds:     d.Grounds,
 	}
 }
 

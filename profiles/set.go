@@ -106,6 +106,26 @@ func (p Problem) String() string {
 	return s
 }
 
+// withoutAllows returns the section without the rules that allow and say nothing else.
+func withoutAllows(spec Spec) Spec {
+	all := map[string]*ProfileSpec{}
+	for name, p := range spec.Profiles {
+		if p == nil {
+			continue
+		}
+		c := *p
+		c.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(r RuleSpec) bool {
+			return r.Action != nil && *r.Action == "allow" && r.Risk == nil && r.Repeatable == nil && len(r.Check) == 0 && len(r.Hidden) == 0 && r.Display == nil
+		})
+		if len(c.Rules) == 0 {
+			c.Rules = nil
+		}
+		all[name] = &c
+	}
+	spec.Profiles = all
+	return spec
+}
+
 // revisionOf returns the digest of the section, without the examples, which decide
 // nothing, and of the options.
 func revisionOf(spec Spec, builtins map[string]*ProfileSpec, own ownFiles) (string, error) {

@@ -26,6 +26,7 @@ type openCalls struct {
 type openCall struct {
 	args  int  // bytes
 	timer bool // not counted as parallel
+	aside bool // no longer counted as parallel: see YieldHost
 	name  string
 	at    analysis.Position
 }
@@ -79,13 +80,33 @@ func (o *openCalls) remove(number int) (answered *openCall, next *Call) {
 	if answered.timer {
 		return answered, nil
 	}
-	o.active--
-	if len(o.waiting) > 0 && o.active < o.limits.Parallel {
-		first := o.waiting[0]
-		next, o.waiting = &first, o.waiting[1:]
-		o.active++
+	if answered.aside {
+		return answered, nil
 	}
-	return answered, next
+	return answered, o.replace()
+}
+
+// yield no longer counts a call as parallel, and returns the call that may begin in
+// its place, nil if there is none.
+func (o *openCalls) yield(number int) (next *Call) {
+	call := o.byNumber[number]
+	if call == nil || call.timer || call.aside {
+		return nil
+	}
+	call.aside = true
+	return o.replace()
+}
+
+// replace ends the work on one call, and returns the one that may begin now.
+func (o *openCalls) replace() (next *Call) {
+	o.active--
+	if len(o.waiting) == 0 || o.active >= o.limits.Parallel {
+		return nil
+	}
+	first := o.waiting[0]
+	o.waiting = o.waiting[1:]
+	o.active++
+	return &first
 }
 
 // forget drops all open calls: nobody will answer them.

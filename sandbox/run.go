@@ -78,6 +78,9 @@ func newRun(ctx context.Context, p *process, start time.Time, limits Limits, hos
 	}
 	r.timers, _ = host.(TimerHost)
 	r.order, _ = host.(OrderHost)
+	if h, ok := host.(YieldHost); ok {
+		h.Yields(r.yield)
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
@@ -143,6 +146,18 @@ func (r *run) writeScript(script Script, start time.Time) error {
 			Result:   r.limits.Result,
 		},
 	}, script.Input, []byte(script.Source))
+}
+
+// yield begins the next call in the place of one that waits.
+func (r *run) yield(call int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if next := r.open.yield(call); next != nil {
+		r.start(*next)
+	}
 }
 
 // start hands a call to the host.

@@ -81,6 +81,16 @@ type TimerHost interface {
 	Timer(c Call, wait time.Duration, answer func(Reply)) bool
 }
 
+// A YieldHost is a Host some of whose calls wait for something that takes no part of
+// this machine, such as a person.
+type YieldHost interface {
+	Host
+	// Yields is called once, before the first Call, with a function by which the host
+	// says that the call of a number waits: from then on it does not count against
+	// Limits.Parallel. The function may be called like an answer, and more than once.
+	Yields(yield func(call int))
+}
+
 // An OrderHost is a Host that is told in which order the script gets its
 // answers, those of timers included.
 type OrderHost interface {

@@ -109,6 +109,8 @@ type question struct {
 	run, tool, requester string
 	args                 []string // one for each call
 	decision             profiles.Decision
+	always               *profiles.RuleSpec
+	cover                approval.Cover
 }
 
 func (q question) request(t *testing.T) []approval.Request {
@@ -142,7 +144,7 @@ func (q question) request(t *testing.T) []approval.Request {
 			Checks:  []string{"arguments", "tool unchanged", "policy unchanged"},
 			Preview: analysis.Report{Calls: []analysis.CallSite{{Name: "mail__" + q.tool, Position: analysis.Position{Line: 12, Column: 3}, Loop: true}}},
 			Done:    6,
-			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 12, Column: 3}, Shown: canon.Display(args, canon.DisplayOptions{}),
+			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 12, Column: 3}, Shown: canon.Display(args, canon.DisplayOptions{}), Always: q.always, Cover: q.cover,
 				Key: approval.Key{Session: "s1", Profile: "supervised", Server: "mail", Tool: q.tool, Definition: "def", Revision: "rev", Args: args.Digest()}}},
 		})
 	}
@@ -467,6 +469,15 @@ func (f *fakePolicy) Save(_ context.Context, text, revision, _ string) error {
 	}
 	f.text, f.revision, f.saved = text, f.revision+"+", f.saved+1
 	return nil
+}
+
+func (f *fakePolicy) Propose(_ context.Context, profile string, rule profiles.RuleSpec) (Proposal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if profile != "supervised" {
+		return Proposal{}, fmt.Errorf("the profile %s is not written in this file", profile)
+	}
+	return Proposal{Profile: profile, Diff: []string{"+ " + *rule.Name}, Revision: f.revision, Text: `{"with":"` + *rule.Name + `"}`}, nil
 }
 
 type fakeSessions struct {

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/profiles"
 )
 
 // Options are what a Site works with. Runs, Records, Sessions, Policy, Config, Tools,
@@ -206,6 +207,9 @@ type Policy interface {
 	// text that had the revision. ErrChanged means that the text has changed since;
 	// any other error says what is wrong, with lines.
 	Save(ctx context.Context, text, revision, by string) error
+	// Propose returns what the configuration would be with a rule added to a profile.
+	// It changes nothing.
+	Propose(ctx context.Context, profile string, rule profiles.RuleSpec) (Proposal, error)
 }
 
 // A Profile is the effective form of a profile, with all that it extends.

@@ -53,7 +53,7 @@ func (s *Site) listProfiles(who *caller, w http.ResponseWriter, r *http.Request)
 }
 
 // saveProfiles puts another text in force. That is recorded first.
-func (s *Site) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s edits) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Policy == nil {
 		return missing("profiles to edit")
 	}
@@ -65,18 +65,8 @@ func (s *Site) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request)
 		return invalid("revision is missing", "send the one that GET /api/profiles gave with the text")
 	}
 	detail, _ := json.Marshal(map[string]string{"edit": "profiles", "was": revision})
-	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.ConfigChanged, Detail: detail}); err != nil {
+	if err := s.save(r.Context(), who, text, revision, detail); err != nil {
 		return err
-	}
-	if err := s.o.Policy.Save(r.Context(), text, revision, who.Name); err != nil {
-		refused := ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: canon.EscapeLines(canon.Redact(err.Error())), Detail: detail}
-		if err := s.record(r.Context(), who, refused); err != nil {
-			return err
-		}
-		if classify(err).status != http.StatusInternalServerError {
-			return err
-		}
-		return invalid(canon.EscapeLines(err.Error()), "nothing was changed")
 	}
 	return answer(w, http.StatusOK, map[string]any{"saved": true})
 }

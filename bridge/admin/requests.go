@@ -46,6 +46,9 @@ type Request struct {
 	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Unjudged are answers that the asking bridge has not judged yet.
 	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
+	// Always is what who may edit the configuration can have written, so that nobody is
+	// asked about calls like these again; only where one request is asked for.
+	Always *Proposal `json:"always,omitempty"`
 	// Identical are other pending requests about the very same call.
 	Identical []Same `json:"identical,omitempty"`
 	// Calls say, once the request is settled, how each call was answered and what
@@ -177,6 +180,9 @@ func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.Stor
 			return Request{}, e, err
 		}
 		shown.Identical = identical(e, others)
+		if shown.Always, err = (edits{s}).proposal(r.Context(), who, shown, e); err != nil {
+			return Request{}, e, err
+		}
 	}
 	if e.Verdict != nil {
 		if shown.Calls, err = s.outcomes(r.Context(), e); err != nil {
@@ -214,7 +220,12 @@ func (s *Site) outcomes(ctx context.Context, e approval.StoredRequest) ([]ledger
 	}
 	all := make([]ledger.CallOutcome, len(e.Items))
 	for i, item := range e.Items {
-		all[i] = ledger.NewCallOutcome(item.Call, e.Verdict.Answer(item.Call), states)
+		made := item.Call
+		if item.Planned {
+			made = item.Taken
+		}
+		all[i] = ledger.NewCallOutcome(made, e.Verdict.Answer(item.Call), states)
+		all[i].Call = item.Call
 		all[i].Error = canon.Escape(all[i].Error)
 	}
 	return all, nil

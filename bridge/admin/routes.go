@@ -29,7 +29,7 @@ func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
 
 // routes returns all routes. No GET changes anything.
 func (s *Site) routes() []route {
-	p, runs, config := pages{s}, runHandlers{s}, configHandlers{s}
+	p, runs, config, edits := pages{s}, runHandlers{s}, configHandlers{s}, edits{s}
 	return []route{
 		{"POST", "/api/login", "", s.auth.login},
 		{"POST", "/api/login/begin", "", s.auth.beginSignOn},
@@ -40,6 +40,7 @@ func (s *Site) routes() []route {
 		{"GET", "/api/pending", approval.Look, s.listPending},
 		{"GET", "/api/pending/{id}", approval.Look, s.showPending},
 		{"POST", "/api/decide/{id}", approval.Answer, s.decide},
+		{"POST", "/api/always/{id}", approval.Edit, edits.always},
 		{"GET", "/api/events", approval.Look, streams{s}.events},
 
 		{"POST", "/api/runs", approval.Start, runs.startRun},
@@ -57,7 +58,7 @@ func (s *Site) routes() []route {
 		{"POST", "/api/tools/accept", approval.Edit, s.acceptTool},
 		{"POST", "/api/tools/block", approval.Edit, s.blockTool},
 		{"GET", "/api/profiles", approval.Look, s.listProfiles},
-		{"PUT", "/api/profiles", approval.Edit, s.saveProfiles},
+		{"PUT", "/api/profiles", approval.Edit, edits.saveProfiles},
 		{"GET", "/api/config", approval.Look, config.showConfig},
 		{"POST", "/api/config/confirm", approval.ConfirmConfig, config.confirmConfig},
 		{"POST", "/api/config/reject", approval.ConfirmConfig, config.rejectConfig},

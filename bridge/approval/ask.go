@@ -27,6 +27,11 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 			return Verdict{}, false, nil
 		}
 	}
+	if p := qs.plans[r.Run]; p != nil && qs.open[p.question.request.ID] != p.question {
+		if _, _, v, ok := qs.claim(r); ok {
+			return v, true, nil
+		}
+	}
 	if v, ok, err := qs.grants.use(ctx, r); ok || err != nil {
 		return v, true, err
 	}
@@ -99,12 +104,12 @@ func (b *Broker) enter(ctx context.Context, r Request) (*waitingCall, Verdict, e
 // before ctx ends.
 func (b *Broker) awaitTurn(ctx context.Context, w *waitingCall, idle func() (int, <-chan struct{})) bool {
 	for {
-		calls, moves := 0, (<-chan struct{})(nil)
+		calls, moves := -1, (<-chan struct{})(nil)
 		if idle != nil {
 			calls, moves = idle()
 		}
 		var further <-chan time.Time
-		if left := b.gathered(w, calls, idle != nil); left > 0 {
+		if left := b.gathered(w, calls); left > 0 {
 			further = time.After(left)
 		} else {
 			moves = nil
@@ -120,10 +125,10 @@ func (b *Broker) awaitTurn(ctx context.Context, w *waitingCall, idle func() (int
 	}
 }
 
-func (b *Broker) gathered(w *waitingCall, calls int, idle bool) time.Duration {
+func (b *Broker) gathered(w *waitingCall, calls int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.questions.gathered(w, calls, idle)
+	return b.questions.gathered(w, calls)
 }
 
 // left returns how long people still have to answer a question.

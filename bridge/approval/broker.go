@@ -57,6 +57,7 @@ func (b *Broker) EndRun(run string) {
 		}
 	}
 	b.questions.forgetRun(run)
+	delete(b.questions.plans, run)
 	if err := b.questions.grants.endRun(run); err != nil { // nobody makes calls of it any more
 		b.o.Logger.Warn("the grants of a run that has ended stay until they expire", "run", run, "err", err)
 	}

@@ -253,7 +253,7 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 		r := question(1, within(second))
 		b.mu.Lock()
 		w := b.questions.wait(r) // nobody waits for it, so no timer expires it
-		b.questions.gathered(w, 0, false)
+		b.questions.gathered(w, -1)
 		b.mu.Unlock()
 		o := w.question
 		time.Sleep(second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -134,6 +135,14 @@ func (s grantBook) use(ctx context.Context, r Request) (Verdict, bool, error) {
 		return Verdict{Approve: true, Scope: Once, By: g.By, Channel: "grant", Time: time.Now(), Use: Use{g.ID, g.Uses}}, true, nil
 	}
 	return Verdict{}, false, nil
+}
+
+// waives reports whether use would answer a request.
+func (s grantBook) waives(ctx context.Context, r Request) bool {
+	all, err := s.valid(ctx)
+	return err == nil && mayWiden(r.Decision) && slices.ContainsFunc(all, func(g Grant) bool {
+		return (g.Run != "" || g.Bridge == s.o.Bridge) && g.Left-s.reserved[g.ID] >= len(r.Items) && g.coversAll(r)
+	})
 }
 
 func (g Grant) coversAll(r Request) bool {

@@ -45,6 +45,7 @@ type questions struct {
 	grants   grantBook
 	judging  judging
 	watchers watchers
+	plans    map[string]*plan // by run
 
 	open      map[string]*openQuestion      // put to people, by request ID
 	queue     []*waitingCall                // waiting their turn, in order
@@ -59,7 +60,7 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 	news := make(chan struct{})
 	close(news) // nobody has looked yet
 	return questions{
-		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: grantBook{o, map[string]int{}, map[string]bool{}}, judging: judging{o}, watchers: watchers{},
+		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: grantBook{o, map[string]int{}, map[string]bool{}}, judging: judging{o}, watchers: watchers{}, plans: map[string]*plan{},
 		open: map[string]*openQuestion{}, synced: news, resumed: map[string]map[string]Verdict{}, reportLater: reportLater,
 	}
 }
@@ -85,7 +86,12 @@ func (qs *questions) full(r Request) bool {
 func (qs *questions) wait(r Request) *waitingCall {
 	w := &waitingCall{request: r, since: time.Now(), turn: make(chan struct{})}
 	if q := qs.earlier(r); q != nil {
-		w.belongs(q, r.Items[0].Call)
+		item, _ := q.request.itemOf(r.Items[0].Call)
+		w.belongs(q, item.Call)
+		return w
+	}
+	if q, row, _, ok := qs.claim(r); ok {
+		w.belongs(q, row)
 		return w
 	}
 	if q := qs.join(r); q != nil {
@@ -104,9 +110,9 @@ func (qs *questions) wait(r Request) *waitingCall {
 
 // gathered lets people be asked about w and the calls of its run that wait with it,
 // if the script can do nothing more until so many of its calls have an answer, all of
-// which wait for people; 0 stands for a script that still moves. Otherwise it returns
-// how long to wait for further calls at most.
-func (qs *questions) gathered(w *waitingCall, calls int, idle bool) time.Duration {
+// which wait for people; 0 stands for a script that still moves, less for one of which
+// that is not known. Otherwise it returns how long to wait for further calls at most.
+func (qs *questions) gathered(w *waitingCall, calls int) time.Duration {
 	if w.ready || w.question != nil {
 		return 0
 	}
@@ -118,7 +124,7 @@ func (qs *questions) gathered(w *waitingCall, calls int, idle bool) time.Duratio
 		}
 	}
 	left := min(last.Add(gatherGap).Sub(now), first.Add(gatherMost).Sub(now))
-	if idle && left > 0 && (calls == 0 || qs.waiting(run) < calls) {
+	if calls >= 0 && left > 0 && (calls == 0 || qs.waiting(run) < calls) {
 		return left
 	}
 	for _, other := range qs.queue {
@@ -181,6 +187,9 @@ func (qs *questions) form(first *waitingCall) *openQuestion {
 		w.belongs(q, w.request.Items[0].Call)
 		return true
 	})
+	planned := first.request.Plan
+	q.request.Plan = nil
+	qs.addPlan(background(), q, planned)
 	return q
 }
 
@@ -284,6 +293,9 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 		v.Scope, v.Count, wider = Once, 0, false // a grant that cannot be stored does not hold: the next call asks again
 	}
 	q.verdict = v
+	if p := qs.plans[r.Run]; p != nil && p.question == q && v.Approve {
+		p.approved = v.Time
+	}
 	delete(qs.open, r.ID)
 	close(q.settled)
 	qs.watchers.wake(r.Run)
@@ -302,7 +314,7 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 // cover ends the open questions that a new grant answers.
 func (qs *questions) cover() {
 	for _, q := range slices.SortedFunc(maps.Values(qs.open), func(x, y *openQuestion) int { return x.request.Items[0].Call - y.request.Items[0].Call }) {
-		if qs.open[q.request.ID] != q {
+		if qs.open[q.request.ID] != q || q.request.hasPlan() { // whose calls may not come
 			continue
 		}
 		v, ok, err := qs.grants.use(background(), q.request)

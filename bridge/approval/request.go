@@ -85,11 +85,14 @@ type Request struct {
 	// Again says that the run may have asked about this call before it was
 	// suspended; if so, that request is reused.
 	Again bool `json:"-"`
+	// Plan are the other calls that the script makes, as its preview has them, if all
+	// that people would be asked about are known. Their numbers do not count.
+	Plan []Item `json:"-"`
 	// Idle, if not nil, says how many calls of the run have no answer and are not
 	// under way at a server, once the script can do nothing more before one of them
-	// is answered; before that it is 0. The channel is closed when that changes.
-	// People are asked only then, or after a short time, about all calls that wait.
-	// If it is nil, they are asked at once.
+	// is answered; before that it is 0, and below if nobody knows. The channel is
+	// closed when that changes. People are asked only then, or after a short time,
+	// about all calls that wait; if nobody knows, or Idle is nil, at once.
 	Idle func() (int, <-chan struct{}) `json:"-"`
 	// Asked is when the request was opened, Grown when the last call joined it,
 	// and Until when it is denied for want of an answer.
@@ -113,6 +116,11 @@ type Item struct {
 	// Position is where in the script the call was made; calls of one loop
 	// share it.
 	Position analysis.Position `json:"position"`
+	// Planned says that the call had not been made when people were asked, but was
+	// known from the preview; Call then says only where it comes in the request, and
+	// Taken, once the run has made the call, is its number there.
+	Planned bool `json:"planned,omitempty"`
+	Taken   int  `json:"taken,omitempty"`
 	// Loop reports whether, as the preview has it, the call is in a loop.
 	Loop bool `json:"loop,omitempty"`
 	// Sources say in words which bytes of the arguments the run has read before,
@@ -127,6 +135,9 @@ type Item struct {
 	Order []string `json:"order,omitempty"`
 	// Cover says what a wider approval would cover.
 	Cover Cover `json:"cover,omitzero"`
+	// Always is the rule that would allow calls like this one in every run to come; nil
+	// if none is proposed. It takes somebody who may edit the configuration.
+	Always *profiles.RuleSpec `json:"always,omitempty"`
 }
 
 // A Read says that bytes of an argument are in an answer that the run has read.

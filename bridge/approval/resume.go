@@ -99,7 +99,8 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 		}
 	}
 	for _, e := range slices.Backward(entries) {
-		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
+		item, about := e.itemOf(call)
+		if !about {
 			continue
 		}
 		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // somebody else must approve now
@@ -109,7 +110,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			return q, nil, nil
 		}
 		if v, ok := qs.resumed[r.Run][e.ID]; ok {
-			v = v.About(call)
+			v = v.About(item.Call)
 			return nil, &v, nil
 		}
 		q := &openQuestion{request: e.Request, seen: true, settled: make(chan struct{})}
@@ -120,18 +121,20 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			if e.stands(qs.o.Approvers(), time.Now()) != nil {
 				return nil, nil, nil // its author may no longer give it: ask anew
 			}
+			qs.replan(q)
 			qs.finish(q, *e.Verdict)
 			if qs.resumed[r.Run] == nil {
 				qs.resumed[r.Run] = map[string]Verdict{}
 			}
 			qs.resumed[r.Run][e.ID] = q.verdict
-			v := q.verdict.About(call)
+			v := q.verdict.About(item.Call)
 			return nil, &v, nil
 		}
 		if _, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error { e.Bridge = qs.o.Bridge; return nil }); err != nil {
 			return nil, nil, fmt.Errorf("taking up a question: %w", err)
 		}
 		qs.open[e.ID] = q
+		qs.replan(q)
 		qs.watchers.wake(r.Run)
 		return q, nil, nil
 	}
@@ -174,7 +177,7 @@ func (e StoredRequest) sameQuestion(r Request) bool {
 	for _, i := range e.Calls() {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
-		if i.Call == item.Call && had == has {
+		if i.number() == item.Call && had == has {
 			return sameDecision(i.Decision, item.Decision)
 		}
 	}
@@ -185,7 +188,7 @@ func (e StoredRequest) sameQuestion(r Request) bool {
 // reasons.
 func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
-		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
+		d.Revision, d.Grounds, d.Timeout, d.TimeoutExplicit = "", "", 0, false
 		d.ReadOnly, d.Repeatable = false, false // not part of the question
 		t, err := json.Marshal(d)
 		if err != nil {
@@ -210,10 +213,10 @@ func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.D
 			continue // nobody's answer
 		}
 		for _, i := range e.Items {
-			if i.Call != call || i.Key.Args != args {
+			if i.number() != call || i.Key.Args != args {
 				continue
 			}
-			if v := e.Verdict.About(call); !v.Approve {
+			if v := e.Verdict.About(i.Call); !v.Approve {
 				return v, true, nil
 			}
 		}
@@ -230,7 +233,7 @@ func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range entries {
-		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
+		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.number() == call }) {
 			err = errors.Join(err, b.questions.endStale(ctx, e))
 		}
 	}

@@ -24,6 +24,8 @@ const (
 func (r Request) takes(s Request, places int) bool {
 	had, call := r.Calls(), s.Calls()[0]
 	switch {
+	case r.hasPlan(): // only what is planned belongs to it
+		return false
 	case r.Folder != s.Folder || r.Configuration != s.Configuration || had[0].Key.Session != call.Key.Session || had[0].Key.Profile != call.Key.Profile:
 		return false
 	case !r.hasRoom(had, call, places):
@@ -68,14 +70,20 @@ func (i Item) sameLoop(j Item) bool {
 	return i.Position == j.Position && i.Position.Line > 0 && a == b
 }
 
+// strictest returns what both decisions need.
+func strictest(a, b profiles.Decision) profiles.Decision {
+	if reflect.DeepEqual(a, b) {
+		return a
+	}
+	return profiles.Stricter(a, b)
+}
+
 // with returns the request with the call of another one.
 func (r Request) with(s Request) Request {
 	more := r
 	more.Items = append(r.Calls(), s.Calls()...)
 	slices.SortStableFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
-	if !reflect.DeepEqual(r.Decision, s.Decision) {
-		more.Decision = profiles.Stricter(r.Decision, s.Decision)
-	}
+	more.Decision = strictest(r.Decision, s.Decision)
 	more.Server, more.Tool, more.Script = more.Items[0].Server, more.Items[0].Tool, more.Items[0].Script
 	if s.Items[0].Call == more.Items[0].Call {
 		more.ToolSays = s.ToolSays

@@ -115,6 +115,8 @@ func Line(r ledger.Record) string {
 		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), canon.Fit(Shown(string(r.Detail)), 160))
 	case ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked:
 		text = join("  ", Shown(r.Path()), strings.ReplaceAll(string(r.Event), "_", " "), Shown(r.Approver), strings.Join(shownAll(r.Reasons), "; ")) + because
+	case ledger.Lapsed:
+		text = "  " + Shown(r.Path()) + " was allowed beforehand and was not made"
 	case ledger.Granted, ledger.Revoked:
 		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), canon.Fit(Shown(string(r.Detail)), 120))
 	default:

@@ -60,7 +60,7 @@ func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
 				}
 			case r.Event == ledger.ConfigChanged:
 				config = append(config, row)
-			case r.Event == ledger.BridgeStarted, r.Event == ledger.BridgeEnded, r.Event == ledger.Pruned, r.Event == ledger.Repaired, r.Event == ledger.Granted, r.Event == ledger.Revoked,
+			case r.Event == ledger.BridgeStarted, r.Event == ledger.BridgeEnded, r.Event == ledger.Pruned, r.Event == ledger.Repaired, r.Event == ledger.Granted, r.Event == ledger.Revoked, r.Event == ledger.Lapsed,
 				r.Event == ledger.ToolChanged, r.Event == ledger.ToolAccepted, r.Event == ledger.ToolBlocked:
 				events = append(events, row)
 			}

@@ -80,7 +80,7 @@ func (up *Checkup) known() (all []Finding) {
 		for _, t := range up.listed[s.Name] {
 			listed = append(listed, knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Destructive})
 		}
-		for _, f := range knownview.Findings(s.Known, listed, len(s.Spec.Allow)+len(s.Spec.Deny) > 0) {
+		for _, f := range knownview.Findings(s.Name, s.Known, listed, len(s.Spec.Allow)+len(s.Spec.Deny) > 0) {
 			one := warning(s.Name, f.Text, f.Do)
 			if f.Notice {
 				one.Level = OK

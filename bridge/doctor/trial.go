@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codemode-bridge/bridge/upstream"
@@ -101,4 +103,36 @@ func (t Trial) NoTools(limit time.Duration) string {
 func (t Trial) why() (why, said string) {
 	why, said, _ = strings.Cut(t.Why, "; its stderr ends: ")
 	return why, said
+}
+
+// TryAll tries all servers that are not disabled at once, and returns how it went by
+// their names. Together they have limit.
+func TryAll(ctx context.Context, specs []upstream.Spec, version string, limit time.Duration) map[string]Trial {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	all := map[string]Trial{}
+	var mu sync.Mutex // guards all
+	var trying sync.WaitGroup
+	for _, spec := range specs {
+		if spec.Disabled || spec.Kind == upstream.InProcess {
+			continue
+		}
+		trying.Go(func() {
+			t := Try(ctx, spec, version, nil)
+			mu.Lock()
+			defer mu.Unlock()
+			all[spec.Name] = t
+		})
+	}
+	trying.Wait()
+	return all
+}
+
+// TrialTable is how connecting to servers went, as a table.
+func TrialTable(all []Trial) [][]string {
+	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
+	for _, t := range all {
+		table = append(table, []string{t.Name, t.State, strconv.Itoa(len(t.Tools)), t.TookText(), t.Protocol, strings.TrimSpace(t.Program + " " + t.Version)})
+	}
+	return table
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,8 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 		return nil, err
 	}
 	if verdict.Channel != "grant" { // those who gave it saw other calls
-		r.meet(view, c)
+		c.met = c.names(r.meaning(view, c))
+		r.gate.met.meet(r.Session, c.met)
 	}
 	return view, nil
 }
@@ -102,11 +104,13 @@ func (r *Run) unreachable(d profiles.Decision) string {
 // already known, nobody is asked and no question is recorded.
 func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	asked, question := r.gate.now(), r.request(c)
+	question.Plan = r.plan(c)
 	verdict, known, err := r.gate.broker.Precheck(ctx, question)
 	if !known {
 		if err := r.keep(ctx, c.record(ledger.Asked), c.journal().Asking()); err != nil {
 			return approval.Verdict{}, unrecorded(c, err)
 		}
+		r.host.Asks(c.Number)
 		verdict, err = r.gate.broker.Ask(ctx, question)
 	}
 	if r.host.Suspended() {
@@ -256,19 +260,21 @@ func (r *Run) request(c *call) approval.Request {
 		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client may come back at any time
 	}
 	unreviewed, _ := view.unreviewed(c.tool)
-	return approval.Request{
+	request := approval.Request{
 		Difference: unreviewed.Difference, Hides: hides,
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: preview, Done: r.tally.made(), Again: c.Again && !c.Lost,
+		Preview: preview, Done: r.tally.made(), Again: c.Again && !c.Lost, Idle: r.host.Idle,
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
-			Sources: sources, Reads: c.reads, About: c.about(view), Order: c.order(),
+			Loop: r.inLoop(c), Sources: sources, Reads: c.reads, About: c.about(view), Order: c.order(),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
-				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
+				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},
 	}
+	request.Items[0].Always = c.always(request.Items[0].Cover)
+	return request
 }
 
 // TimeToAnswer returns how long people may take for a question with this

@@ -242,7 +242,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()
-	made.landed = r.depart(view, made)
+	made.landed = g.met.move(view, r.Session, made)
 	reply, err := g.send(ctx, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
 }

@@ -19,6 +19,12 @@ type Host interface {
 	// ends when nobody answers in time, rather than going on alone.
 	Attended() bool
 
+	// Asks is told that a call waits for people from now on, unless the answer is
+	// there at once.
+	Asks(call int)
+	// Idle says when no further calls come that could be asked about together, as
+	// [approval.Request.Idle] does.
+	Idle() (calls int, changed <-chan struct{})
 	// Sends is told that a call is about to be sent, and reports whether it may
 	// be: no, once the run is suspended. The run is not suspended before
 	// Returns is called, since the answer would be lost.
@@ -44,6 +50,8 @@ func (Unattended) Profiles() []string            { return nil }
 func (Unattended) AnswersItself() bool           { return false }
 func (Unattended) ApproveAt() string             { return "" }
 func (Unattended) Attended() bool                { return true }
+func (Unattended) Asks(int)                      {}
+func (Unattended) Idle() (int, <-chan struct{})  { return -1, nil }
 func (Unattended) Sends(int) bool                { return true }
 func (Unattended) Returns(int)                   {}
 func (Unattended) Suspended() bool               { return false }

@@ -109,10 +109,9 @@ func secretsIn(at string, v any) (all []profiles.CarriedFact) {
 }
 
 // carries adds to the meaning of c what other servers answered in this run and c takes
-// away from this machine. It looks only where the answer counts: a call that does more
-// than read is not allowed for what it means.
+// away from this machine.
 func (c *call) carries(read *provenance.Memory) {
-	if m := c.meaning; m == nil || !m.Accepted || !m.Leaves() || !slices.Equal(m.Effects, []string{string(known.Read)}) {
+	if m := c.meaning; m == nil || !m.Accepted || !m.Leaves() {
 		return
 	}
 	for _, run := range read.Find(c.args).Runs {
@@ -178,7 +177,7 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	r.introduce(view, c, m)
+	r.gate.met.introduce(m, r.Session, c.tool.Server, c.browser(view, r.Session))
 	return m
 }
 

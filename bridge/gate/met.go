@@ -114,49 +114,46 @@ func (a *acquaintance) depart(w whose) (arrive func(host string)) {
 }
 
 // browser returns whose browser the calls of c's server act on.
-func (r *Run) browser(view *View, c *call) whose {
+func (c *call) browser(view *View, session string) whose {
 	w := whose{server: c.identity + " " + c.tool.Server}
 	if view.Meanings[c.tool.Server].PerSession {
-		w.session = r.Session
+		w.session = session
 	}
 	return w
 }
 
-// introduce puts into m what this session has met: who of those it names is not new,
-// and on which page it acts.
-func (r *Run) introduce(view *View, c *call, m *profiles.Meaning) {
-	met := &r.gate.met
+// introduce puts into m, what a call of a server means, what the session has met: who of
+// those it names is not new, and on which page of a browser it acts.
+func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, browser whose) {
 	for i := range m.Hosts {
 		h := &m.Hosts[i]
 		if h.Param == pageParam {
-			if at := met.at(r.browser(view, c)); at != "" {
+			if at := a.at(browser); at != "" {
 				h.Name, h.Doubt = at, ""
 			}
 		}
-		h.New = h.Name == "" || !met.knows(r.Session, hostName(*h))
+		h.New = h.Name == "" || !a.knows(session, hostName(*h))
 	}
 	for i := range m.Recipients {
-		m.Recipients[i].New = !met.knows(r.Session, recipientName(c.tool.Server, m.Recipients[i]))
+		m.Recipients[i].New = !a.knows(session, recipientName(server, m.Recipients[i]))
 	}
 }
 
-// meet notes whom c names, now that a person has approved it. Nobody has met those who
-// are named by facts that nobody accepted.
-func (r *Run) meet(view *View, c *call) {
-	m := r.meaning(view, c)
+// names returns whom a session has met once a person has approved c, which means m.
+// Facts that nobody accepted introduce nobody.
+func (c *call) names(m *profiles.Meaning) (all []string) {
 	if m == nil || !m.Accepted {
-		return
+		return nil
 	}
-	c.met = nil
 	for _, h := range m.Hosts {
 		if h.Name != "" {
-			c.met = append(c.met, hostName(h))
+			all = append(all, hostName(h))
 		}
 	}
-	for _, one := range m.Recipients {
-		c.met = append(c.met, recipientName(c.tool.Server, one))
+	for _, r := range m.Recipients {
+		all = append(all, recipientName(c.tool.Server, r))
 	}
-	r.gate.met.meet(r.Session, c.met)
+	return all
 }
 
 // pageParam stands for the argument in facts about the host of the page that is open.
@@ -165,9 +162,9 @@ const pageParam = "page"
 // browses reports whether a call acts on what earlier calls have opened on a host.
 func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
 
-// depart notes that c, which is about to be sent, leads to another page, if it does.
+// move notes that c, which is about to be sent, leads to another page, if it does.
 // Landed is told whether it succeeded.
-func (r *Run) depart(view *View, c *call) (landed func(ok bool)) {
+func (a *acquaintance) move(view *View, session string, c *call) (landed func(ok bool)) {
 	reading, ok := view.reading(c.tool, c.args.Value())
 	if !ok || !browses(reading.Tool) {
 		return func(bool) {}
@@ -182,7 +179,7 @@ func (r *Run) depart(view *View, c *call) (landed func(ok bool)) {
 	if len(hosts) == 0 && !runs && !slices.Contains(reading.Tool.Effects, known.Read) {
 		return func(bool) {} // it acts on the page that is open; back and other tabs are there to be read
 	}
-	arrive := r.gate.met.depart(r.browser(view, c))
+	arrive := a.depart(c.browser(view, session))
 	return func(ok bool) {
 		if ok && !runs && len(hosts) == 1 && len(reading.Unknown) == 0 {
 			arrive(hosts[0].Name)

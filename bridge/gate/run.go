@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -92,7 +93,8 @@ type Run struct {
 	scripts sync.Map          // digests of the saved scripts that were recorded
 
 	mu      sync.Mutex
-	preview analysis.Report
+	preview analysis.Report // as people may see it
+	sites   analysis.Report // the same as it came
 }
 
 // Begin starts a run and records it. The profile is looked up once here and once for
@@ -164,8 +166,10 @@ func (r *Run) input() canon.Args {
 }
 
 // Preview notes the calls that could be read from the script before it ran. They are
-// shown to whoever is asked, and decide nothing.
+// shown to whoever is asked, and decide nothing; those that people would be asked about
+// may be put to them beforehand.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
+	sites := report
 	report.Calls = slices.Clone(report.Calls)
 	o := r.recordOptions()
 	for i := range report.Calls {
@@ -173,7 +177,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 		site.Name, site.Args = canon.Escape(r.redact(site.Name)), shownLiterals(site.Args, o)
 	}
 	r.mu.Lock()
-	r.preview = report
+	r.preview, r.sites = report, sites
 	r.mu.Unlock()
 	if r.resumed {
 		return nil // it was recorded when the run began
@@ -212,16 +216,18 @@ func (r *Run) Recall(p Past, reply json.RawMessage) {
 // Paused records that the run was suspended, with the last entries of its
 // journal.
 func (r *Run) Paused(ctx context.Context, e Entries) error {
-	return r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e)
+	lost := r.lapse(context.WithoutCancel(ctx))
+	return errors.Join(r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e), lost)
 }
 
 // End records that the run is over, with one of the outcomes of package
 // ledger and, if it did not end well, why.
 func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
+	lost := r.lapse(context.WithoutCancel(ctx))
 	r.gate.broker.EndRun(r.ID)
-	return r.keep(context.WithoutCancel(ctx), ledger.Record{
+	return errors.Join(r.keep(context.WithoutCancel(ctx), ledger.Record{
 		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started),
-	}, e)
+	}, e), lost)
 }
 
 // Effects returns what has become of the run's calls so far. The state of a call

@@ -35,32 +35,34 @@ type Listed struct {
 	Destructive *bool           // what it says of itself
 }
 
-// Findings are what there is to say of a server: at most five, each a sentence of
-// bounded length. Listed are its tools; nil if they are not known. Part is set if the
+// Findings are what there is to say of the server of that name in the configuration: at
+// most five, each a sentence of bounded length. Listed are its tools; nil if they are not known. Part is set if the
 // configuration hides some of its tools.
-func Findings(r known.Recognition, listed []Listed, part bool) []Finding {
+func Findings(server string, r known.Recognition, listed []Listed, part bool) []Finding {
 	name := r.Server.Name
 	switch {
 	case r.Said != "" && !r.Accepted:
 		said, _, _ := strings.Cut(r.Said, "@")
-		return []Finding{{Text: fmt.Sprintf("it is not accepted as %s: %s", r.Said, canon.Escape(r.Why)), Do: toAccept(r, said)}}
+		return []Finding{{Text: fmt.Sprintf("it is not accepted as %s: %s", r.Said, canon.Escape(r.Why)), Do: toAccept(server, r, said)}}
 	case r.Accepted:
 		return differences(r.Server, listed, part)
 	case r.Verified:
-		return []Finding{{Notice: true, Text: fmt.Sprintf("it is started like %s, which is known, and what is known is not accepted: its calls are guessed", name), Do: toAccept(r, name)}}
+		return []Finding{{Notice: true, Text: fmt.Sprintf("it is started like %s, which is known, and what is known is not accepted: its calls are guessed", name), Do: toAccept(server, r, name)}}
 	case name == "" && r.Why != "":
 		return []Finding{{Notice: true, Text: canon.Escape(r.Why) + ": its calls are guessed"}}
 	}
 	return nil
 }
 
-// toAccept says how the known server of that name can be accepted.
-func toAccept(r known.Recognition, name string) string {
+// toAccept says how the known server of that name can be accepted for a server.
+func toAccept(server string, r known.Recognition, name string) string {
 	s, ok := known.Find(name)
 	see := "servers known " + name
 	switch {
 	case !ok || s.Verified == "":
 		return `leave "known" out; ` + see + " shows what is known"
+	case r.Said == "" && (r.Version == "" || r.Version == s.Verified):
+		return fmt.Sprintf("look at: %s; then: servers accept %s", see, server)
 	case r.Server.Name == name && r.Verified && r.Version == s.Verified:
 		return fmt.Sprintf(`write "known": %q after a look at: %s`, name+"@"+s.Verified, see)
 	case r.Server.Name == name && r.Verified:

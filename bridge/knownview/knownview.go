@@ -54,6 +54,8 @@ func forms(s known.Server) []string {
 		switch {
 		case l.NPM != "":
 			words = []string{"npx", "-y", l.NPM}
+		case l.PyPI != "":
+			words = []string{"uvx", l.PyPI}
 		case l.Docker != "":
 			words = []string{"docker", "run", "-i", "--rm", l.Docker}
 		}
@@ -99,10 +101,13 @@ func Head(s known.Server) []string {
 	return head
 }
 
-// roles in the order in which they matter to a person, with how they are shown.
-var roles = []known.Role{known.Recipient, known.Path, known.Host, known.Command, known.Amount, known.Place, known.Content, known.Plain}
+// roles in the order in which they matter to a person.
+var roles = []known.Role{
+	known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Place, known.Content, known.Plain,
+}
 
 // Tools is a table of what a server's tools are known to do, in the words of the file.
+// Below a tool are the arguments that change what it does.
 func Tools(s known.Server) [][]string {
 	table := [][]string{{"tool", "effects", "where", "net", "arguments", "besides"}}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
@@ -111,18 +116,30 @@ func Tools(s known.Server) [][]string {
 		if net == "" {
 			net = known.NetNone
 		}
-		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t), strings.Join(besides(t), ", ")})
+		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t.Args), strings.Join(besides(t), ", ")})
+		for _, arg := range slices.Sorted(maps.Keys(t.When)) {
+			for _, value := range slices.Sorted(maps.Keys(t.When[arg])) {
+				table = append(table, change("  if "+arg+" is "+strings.ReplaceAll(value, "|", " or "), t.When[arg][value]))
+			}
+		}
+		for _, arg := range slices.Sorted(maps.Keys(t.Adds)) {
+			table = append(table, change("  with "+arg+" also", t.Adds[arg]))
+		}
 	}
 	return table
 }
 
-// arguments are those of a tool by their roles.
-func arguments(t known.Tool) string {
+func change(when string, c known.Change) []string {
+	return []string{when, words(c.Effects), string(c.Where), string(c.Net), arguments(c.Args), ""}
+}
+
+// arguments are the names of arguments by their roles.
+func arguments(args map[string]known.Role) string {
 	var all []string
 	for _, role := range roles {
 		var names []string
-		for _, name := range slices.Sorted(maps.Keys(t.Args)) {
-			if t.Args[name] == role {
+		for _, name := range slices.Sorted(maps.Keys(args)) {
+			if args[name] == role {
 				names = append(names, name)
 			}
 		}
@@ -143,6 +160,16 @@ func besides(t known.Tool) []string {
 	}
 	for _, label := range t.Labels {
 		all = append(all, string(label))
+	}
+	for _, arg := range slices.Sorted(maps.Keys(t.Values)) {
+		all = append(all, arg+" only "+few(t.Values[arg]))
+	}
+	for _, arg := range slices.Sorted(maps.Keys(t.Under)) {
+		if t.Under[arg] == "" {
+			all = append(all, arg+" starts nobody knows where")
+		} else {
+			all = append(all, arg+" starts at "+t.Under[arg])
+		}
 	}
 	return all
 }

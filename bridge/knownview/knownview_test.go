@@ -19,6 +19,8 @@ const file = `{
   "launch": [{"npm": "notes-mcp", "args": ["path"], "flags": ["--port="], "env": ["NOTES"]}, {"docker": "mcp/notes"}],
   "tools": {
     "read": {"effects": ["read"], "where": "workspace", "repeatable": true, "labels": ["private"], "args": {"path": "path", "range.from": "plain", "range.to": "plain"}},
+    "query": {"effects": ["read", "write"], "where": "local", "when": {"sql": {"select": {"effects": ["read"]}}}, "adds": {"file": {"effects": ["write"], "where": "workspace"}},
+      "values": {"mode": ["a", "b", "c", "d", "e"]}, "under": {"file": "dir"}, "args": {"sql": "sql", "file": "path", "dir": "path", "mode": "place"}},
     "save": {"effects": ["write"], "where": "workspace", "args": {"text": "content", "path": "path"}},
     "share": {"effects": ["send"], "where": "remote", "net": "fixed", "stateful": true, "args": {"to": "recipient"}}
   }
@@ -39,6 +41,9 @@ func TestTools(t *testing.T) {
 	s := notes(t)
 	want := [][]string{
 		{"tool", "effects", "where", "net", "arguments", "besides"},
+		{"query", "read, write", "local", "none", "path: dir, file; sql: sql; place: mode", "mode only a, b, c, d and 1 more, file starts at dir"},
+		{"  if sql is select", "read", "", "", "", ""},
+		{"  with file also", "write", "workspace", "", "", ""},
 		{"read", "read", "workspace", "none", "path: path; plain: range.from, range.to", "repeatable, private"},
 		{"save", "write", "workspace", "none", "path: path; content: text", ""},
 		{"share", "send", "remote", "fixed", "recipient: to", "stateful"},
@@ -76,10 +81,11 @@ func TestDifferences(t *testing.T) {
 	t.Parallel()
 	accepted := known.Recognition{Match: known.Match{Server: notes(t), Verified: true}, Said: "notes", Accepted: true}
 	yes := true
+	query := knownview.Listed{Name: "query", Input: json.RawMessage(`{"properties": {"sql": {}, "file": {}, "dir": {}, "mode": {}}}`)}
 	read := knownview.Listed{Name: "read", Input: json.RawMessage(`{"properties": {"path": {}, "range": {}}, "required": ["path"]}`)}
 	save := knownview.Listed{Name: "save", Input: json.RawMessage(`{"properties": {"path": {}, "text": {}}}`)}
 	share := knownview.Listed{Name: "share", Input: json.RawMessage(`{"properties": {"to": {}}}`), Destructive: &yes}
-	many := []knownview.Listed{read, save, share}
+	many := []knownview.Listed{query, read, save, share}
 	for i := range 9 {
 		many = append(many, knownview.Listed{Name: fmt.Sprint("more", i)})
 	}
@@ -93,17 +99,17 @@ func TestDifferences(t *testing.T) {
 		want   string // the texts, or parts of them, a line each
 	}{
 		"nobody knows what it lists": {nil, false, ""},
-		"all as it is known":         {[]knownview.Listed{read, save, share}, false, ""},
-		"one is gone":                {[]knownview.Listed{read, save}, false, "it does not list tools that it is known to have: share"},
-		"one is hidden by us":        {[]knownview.Listed{read, save}, true, ""},
+		"all as it is known":         {[]knownview.Listed{query, read, save, share}, false, ""},
+		"one is gone":                {[]knownview.Listed{query, read, save}, false, "it does not list tools that it is known to have: share"},
+		"one is hidden by us":        {[]knownview.Listed{query, read, save}, true, ""},
 		"many are strange":           {many, false, "it lists tools that are not known: more0, more1, more2, more3 and 5 more; their calls are guessed"},
-		"an argument is new":         {[]knownview.Listed{read, with(save, `{"properties": {"path": {}, "text": {}, "url": {}}}`), share}, false, "arguments that are not known, or lack some that are: save (url);"},
-		"an argument is gone":        {[]knownview.Listed{read, with(save, `{"properties": {"text": {}}}`), share}, false, "save (no path);"},
-		"no schema":                  {[]knownview.Listed{read, with(save, `[`), share}, false, "save (a schema that cannot be read);"},
-		"it says it destroys":        {[]knownview.Listed{read, {Name: "save", Input: save.Input, Destructive: &yes}, share}, false, "(destructiveHint): save; their risk stays high"},
-		"a name that is a message":   {[]knownview.Listed{read, save, share, {Name: "\x1b[31m" + strings.Repeat("x", 500)}}, false, `\u{1B}[31mxxx`},
+		"an argument is new":         {[]knownview.Listed{query, read, with(save, `{"properties": {"path": {}, "text": {}, "url": {}}}`), share}, false, "arguments that are not known, or lack some that are: save (url);"},
+		"an argument is gone":        {[]knownview.Listed{query, read, with(save, `{"properties": {"text": {}}}`), share}, false, "save (no path);"},
+		"no schema":                  {[]knownview.Listed{query, read, with(save, `[`), share}, false, "save (a schema that cannot be read);"},
+		"it says it destroys":        {[]knownview.Listed{query, read, {Name: "save", Input: save.Input, Destructive: &yes}, share}, false, "(destructiveHint): save; their risk stays high"},
+		"a name that is a message":   {[]knownview.Listed{query, read, save, share, {Name: "\x1b[31m" + strings.Repeat("x", 500)}}, false, `\u{1B}[31mxxx`},
 	} {
-		found := knownview.Findings(accepted, row.listed, row.part)
+		found := knownview.Findings("files", accepted, row.listed, row.part)
 		var texts []string
 		for _, f := range found {
 			if len(f.Text) > 400 || f.Do == "" {
@@ -142,7 +148,7 @@ func TestVerifiedServersDoNotDiffer(t *testing.T) {
 		for _, tool := range is.Tools {
 			listed = append(listed, knownview.Listed{Name: tool.Name, Input: tool.InputSchema, Destructive: tool.Annotations.DestructiveHint})
 		}
-		for _, f := range knownview.Findings(known.Recognition{Match: known.Match{Server: s, Verified: true}, Accepted: true}, listed, false) {
+		for _, f := range knownview.Findings("files", known.Recognition{Match: known.Match{Server: s, Verified: true}, Accepted: true}, listed, false) {
 			if !f.Notice {
 				t.Errorf("%s: %s", s.Name, f.Text)
 			}
@@ -166,15 +172,18 @@ func TestFindingsOfAcceptance(t *testing.T) {
 		do     string
 	}{
 		"accepted":          {known.Recognize("filesystem", started("")), false, "", ""},
-		"nobody said":       {known.Recognize("", started("@"+files.Verified)), true, "it is started like filesystem, which is known", `write "known": "filesystem@` + files.Verified + `"`},
-		"nobody pinned":     {known.Recognize("", started("")), true, "is not accepted", "start version " + files.Verified},
+		"nobody said":       {known.Recognize("", started("@"+files.Verified)), true, "it is started like filesystem, which is known", "servers accept files"},
+		"nobody pinned":     {known.Recognize("", started("")), true, "is not accepted", "servers accept files"},
+		"another is pinned": {known.Recognize("", started("@0.1.0")), true, "is not accepted", "start version " + files.Verified},
+		"as it was":         {known.Recognize("memory", started("@"+files.Verified)), false, "it is started like filesystem", "start it as it is known"},
+		"no longer so":      {known.Recognize("filesystem@0.1.0", started("@"+files.Verified)), false, "version 0.1.0 was accepted", `write "known": "filesystem@` + files.Verified},
 		"another version":   {known.Recognize("filesystem@0.1.0", started("")), false, "it is not accepted as filesystem@0.1.0", "start version " + files.Verified},
 		"another program":   {known.Recognize("filesystem", known.Started{Command: "mine"}), false, "it is not started in a way", "start it as it is known, or leave"},
 		"nearly the same":   {known.Recognize("", steered), true, "NODE_OPTIONS is not one that it is known with: its calls are guessed", ""},
 		"nothing to do":     {known.Recognize("", known.Started{Command: "mine"}), false, "", ""},
 		"without a program": {known.Recognition{}, false, "", ""},
 	} {
-		found := knownview.Findings(row.r, nil, false)
+		found := knownview.Findings("files", row.r, nil, false)
 		if row.text == "" {
 			if len(found) > 0 {
 				t.Errorf("%s: %+v", name, found)

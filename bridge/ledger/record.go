@@ -47,6 +47,7 @@ const (
 
 	Granted       Event = "grant"         // a verdict is remembered
 	Revoked       Event = "grant_revoked" // and is no longer remembered
+	Lapsed        Event = "lapsed"        // people allowed a call beforehand, and the run did not make it
 	ConfigChanged Event = "config"        // another policy or set of servers applies, or was refused
 	BridgeStarted Event = "bridge_started"
 	BridgeEnded   Event = "bridge_ended"

@@ -8,7 +8,7 @@
 //
 // A run may end in any phase. All transitions are in the table of
 // lifecycle_test.go, from which the picture in docs/tour.md is drawn. A State does
-// nothing itself and is not locked: what follows from an event, such as the end of
+// nothing itself and is not locked, which a [Life] is: what follows from an event, such as the end of
 // the worker of a run that is suspended, is up to whoever owns the run. [Locks] keep
 // two from resuming or ending the same run.
 package lifecycle

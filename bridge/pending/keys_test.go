@@ -209,6 +209,7 @@ var profileLoosenings = func() map[string]turn {
 		"a rule with fewer yeses":    ofRule(set(1, "quorum", "need")),
 		"a rule for other people":    ofRule(set([]any{"a", "c"}, "quorum", "of")),
 		"a rule in any order":        ofRule(set(false, "quorum", "inOrder")),
+		"a rule for what is known":   ofRule(set(true, "known")),
 		"a rule without its check":   ofRule(drop("check")),
 		"a rule that hides nothing":  ofRule(drop("hidden")),
 	}

@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 )
 
@@ -22,6 +23,9 @@ type Explained struct {
 	// Note says on what the decision is based.
 	Known bool   `json:"known"`
 	Note  string `json:"note,omitempty"`
+	// Means says what the call means, as far as that is known. Every host and recipient
+	// is new, as in a session that has just begun.
+	Means []string `json:"means,omitempty"`
 	// Hidden reports whether the tool is hidden from scripts of the profile.
 	Hidden bool `json:"hidden,omitempty"`
 	profiles.Explanation
@@ -29,17 +33,20 @@ type Explained struct {
 	PausedFor time.Duration `json:"-"`
 }
 
-// Explain decides a call, without making it, as if it were the first of a run.
-// Configured reports whether the configuration has a server; timeToAnswer returns how
+// Explain decides a call, without making it, as if it were the first of a run that
+// works on ws. Configured reports whether the configuration has a server; timeToAnswer returns how
 // long a decision gives people.
-func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.Args, configured func(server string) bool, timeToAnswer func(profiles.Decision) time.Duration) (Explained, error) {
-	call, note, err := lookUp(view, configured, tool)
+func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.Args, ws workspace.Workspace, configured func(server string) bool, timeToAnswer func(profiles.Decision) time.Duration) (Explained, error) {
+	call, listed, note, err := lookUp(view, configured, tool)
 	if err != nil {
 		return Explained{}, err
 	}
 	call.Args = args.Value()
+	if listed != nil {
+		call.Meaning = view.Meaning(listed, call.Args, ws)
+	}
 	x := Explained{
-		Profile: policy.Name(), Tool: call.Path(), Args: args.Bytes(), Known: note == "", Note: note,
+		Profile: policy.Name(), Tool: call.Path(), Args: args.Bytes(), Known: note == "", Note: note, Means: means(call.Meaning),
 		Hidden: !policy.Sees(call.Server, call.Tool), Explanation: policy.Explain(call), PausedFor: view.Profiles.PausedFor(),
 	}
 	x.Decision.Timeout = timeToAnswer(x.Decision)
@@ -47,21 +54,21 @@ func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.
 }
 
 // lookUp finds a tool by its name in scripts or its path. Of a tool that no server lists
-// only the name is known, and note says so.
-func lookUp(view *gate.View, configured func(server string) bool, name string) (call profiles.Call, note string, err error) {
+// only the name is known; then listed is nil and note says so.
+func lookUp(view *gate.View, configured func(server string) bool, name string) (call profiles.Call, listed *catalog.Tool, note string, err error) {
 	if t, ok := catalog.Method(name); ok && (t.Server == "" || configured(t.Server)) {
-		return view.Facts(t)[0], "", nil
+		return view.Facts(t)[0], t, "", nil
 	}
 	if t, ok := view.Catalog.Lookup(name); ok {
 		if h, held := view.Unreviewed[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
 			note = "no call of it passes: it is quarantined: " + h.Why
 		}
-		return view.Facts(t)[0], note, nil
+		return view.Facts(t)[0], t, note, nil
 	}
 	server, tool, ok := strings.Cut(name, "__")
 	if !ok || server == "" || tool == "" {
 		_, err := view.Catalog.View(nil).Declare(name)
-		return profiles.Call{}, "", err
+		return profiles.Call{}, nil, "", err
 	}
 	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Escape(name))
 	if !configured(server) {
@@ -70,7 +77,7 @@ func lookUp(view *gate.View, configured func(server string) bool, name string) (
 	if near := view.Catalog.Near(name, 1); len(near) > 0 {
 		note += fmt.Sprintf(" (did you mean %s?)", near[0])
 	}
-	return profiles.Call{Server: server, Tool: tool, TrustAnnotations: view.Trusted[server]}, note, nil
+	return profiles.Call{Server: server, Tool: tool, TrustAnnotations: view.Trusted[server]}, nil, note, nil
 }
 
 // Write writes the decision, then the reasons. Profile is what people call the profile.
@@ -95,6 +102,12 @@ func (x Explained) Write(out io.Writer, profile string) {
 	}
 	if x.Hidden {
 		fmt.Fprintln(out, "scripts of this profile are not told of the tool: no call of it can pass")
+	}
+	if len(x.Means) > 0 {
+		fmt.Fprintf(out, "\nWHAT IT MEANS\n")
+		for _, line := range x.Means {
+			fmt.Fprintf(out, "  %s\n", canon.Fit(canon.Escape(line), 200))
+		}
 	}
 	fmt.Fprintf(out, "\nWHY\n")
 	for _, r := range d.Reasons {

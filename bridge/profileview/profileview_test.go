@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 )
 
@@ -84,7 +85,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Explain(v, careful, tool, args, func(server string) bool { return server == "fs" }, func(profiles.Decision) time.Duration { return time.Minute })
+		x, err := Explain(v, careful, tool, args, workspace.Workspace{}, func(server string) bool { return server == "fs" }, func(profiles.Decision) time.Duration { return time.Minute })
 		if err != nil {
 			t.Fatal(err)
 		}

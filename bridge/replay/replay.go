@@ -73,8 +73,6 @@ type Turn struct {
 type Options struct {
 	Calls map[int]Past // by number, timers not included
 	Turns []Turn       // in order
-	// Parallel returns how many calls the script may have open at a time.
-	Parallel func() int
 	// Now is the clock for answers that had no turn.
 	Now func() time.Time
 	// Moves is called before the script gets an answer, which may move it.
@@ -247,10 +245,8 @@ func (p *Replay) advanceLocked() {
 			p.startTimersLocked()
 		}
 	}
-	// The script waits, and every call that it has open, or may have open at a time,
-	// is here.
-	here := len(p.arrived) + p.waiting + len(p.timers)
-	if !p.over && p.idle > 0 && (here >= p.idle || p.calls+p.waiting >= p.o.Parallel()) {
+	// The script waits, and every call that it has open is here.
+	if here := len(p.arrived) + p.waiting + len(p.timers); !p.over && p.idle > 0 && here >= p.idle {
 		p.doubtLocked()
 	}
 }

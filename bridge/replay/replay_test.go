@@ -27,7 +27,7 @@ var began = time.Unix(1000, 0)
 func again(calls map[int]string, turns ...int) *script {
 	s := &script{over: make(chan struct{})}
 	o := Options{
-		Calls: map[int]Past{}, Parallel: func() int { return 2 }, Now: time.Now, Moves: func() {}, Over: s.over,
+		Calls: map[int]Past{}, Now: time.Now, Moves: func() {}, Over: s.over,
 		CaughtUp: func() { s.say("caught up") },
 		Diverged: func(err *DivergedError) { s.diverged = err },
 	}

@@ -177,3 +177,16 @@ func AddProfile(text []byte, name, profile string, parse func(text []byte) (*con
 	}
 	return config.Insert(text, at, config.JSONC(profile))
 }
+
+// AddRule adds a rule to a profile in the text of a configuration.
+func AddRule(text []byte, profile string, rule any) ([]byte, error) {
+	at := "/evaluation/profiles/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(profile)
+	section, err := config.Section(text, at)
+	if err != nil {
+		return nil, err
+	}
+	if section == nil {
+		return nil, fmt.Errorf("the profile %s is not written in this file", profile)
+	}
+	return config.Insert(text, at+"/rules/-", rule)
+}

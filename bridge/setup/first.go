@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/workspace"
 )
 
 // builtins are the servers that any configuration can have.
@@ -16,56 +18,73 @@ var builtins = map[string]string{
 	"utils": `{ "type": "builtin", "builtin": "utils" }`,
 }
 
-// firstHead and firstTail are what stands around the servers of a new
-// configuration.
-const firstHead = `// The configuration of codemode-bridge. After an edit, look for mistakes with
-//
-//	codemode-bridge check
-//
-// A bridge that runs takes an edit over by itself.
+// A Plan says what a new configuration has besides servers.
+type Plan struct {
+	// Profile is the name of its only profile, and Extends the template that this
+	// is, as "builtin:coding@1".
+	Profile, Extends string
+	// Workspace is the folder that scripts work on, absolute. Where it is empty,
+	// NoWorkspace says why there is none.
+	Workspace, NoWorkspace string
+}
+
+// WorkspaceIn makes a folder the workspace of a plan, unless it cannot be one. Own are
+// the bridge's own files.
+func (p *Plan) WorkspaceIn(folder string, own []string) {
+	w, err := workspace.New([]string{folder}, own)
+	if err != nil {
+		why := strings.TrimPrefix(err.Error(), "workspace "+folder+": ")
+		p.NoWorkspace = fmt.Sprintf("%s cannot be one, because %s", folder, why)
+		return
+	}
+	p.Workspace = w.Folders()[0]
+}
+
+// Words says in a line what the plan is; short abbreviates a path.
+func (p Plan) Words(short func(path string) string) string {
+	where := "without a workspace"
+	if p.Workspace != "" {
+		where = "the workspace " + short(p.Workspace)
+	}
+	return where + " and the profile " + p.Profile
+}
+
+// firstHead is what stands before the servers of a new configuration.
+const firstHead = `// The configuration of codemode-bridge. A bridge that runs takes an edit over by itself;
+// codemode-bridge check finds mistakes.
 {
-  // Tells this configuration from others with the same audit log, also when the
-  // file is moved: paused runs and open questions belong to it. Give a copy
-  // another id.
+  // Paused runs and open questions belong to this id. Give a copy another.
   "id": %q,
 
-  // The MCP servers that scripts may call. A tool is called by the name of its
-  // server and its own, as in codemode.time__now({}). "${NAME}" is a variable
-  // of the environment. A program sees those in its env and passEnv, and no others.
-  // With "quarantine", tools that are new or have changed stay hidden from scripts
-  // until they are accepted: codemode-bridge tools review.
+  // The MCP servers that scripts may call. "${NAME}" is a variable of the environment. "known":
+  // what the bridge knows of it is accepted (servers known NAME). "quarantine": tools that are
+  // new or have changed stay hidden until somebody accepts them (tools review).
   "servers": {
 `
 
-const firstTail = `
-    // These two are part of the bridge.
-    "time": { "type": "builtin", "builtin": "time" },
+// after is what stands behind the servers of a new configuration.
+func (p Plan) after() string {
+	var text strings.Builder
+	text.WriteString(`    "time": { "type": "builtin", "builtin": "time" },
     "utils": { "type": "builtin", "builtin": "utils" },
   },
 
-  // What scripts may do. Each profile is a tool of its own for the client
-  // (codemode_eval_supervised); the default profile binds eval as well.
   "evaluation": {
-    "defaultProfile": "supervised",
-    // What nobody can judge is asked about.
+`)
+	if p.Workspace != "" {
+		fmt.Fprintf(&text, "    // The folder that scripts work on; a list, if there are several.\n    \"workspace\": %s,\n", flatJSON(p.Workspace))
+	} else {
+		fmt.Fprintf(&text, "    // There is no \"workspace\": %s.\n    // Scripts work on the folder that their client works in.\n", canon.Escape(p.NoWorkspace))
+	}
+	fmt.Fprintf(&text, `    // What scripts may do: codemode-bridge profiles templates %s. Rules of your own go beside it.
+    "defaultProfile": %q,
+    "profiles": { %q: { "extends": %q } },
     "risk": { "unknown": "medium" },
-    "profiles": {
-      "supervised": {
-        // What no list and no rule names is asked about unless it only reads.
-        "default": "risk",
-        // Tools that are never called, or always after a question:
-        // "denylist": ["github__delete_*"],
-        // "asklist": ["filesystem__write_*"],
-        // Where nobody can be asked, the call is denied.
-        "elicitationFallback": "deny",
-        "rules": [
-          { "tools": ["time__*", "utils__*"], "action": "allow", "risk": "low" },
-        ],
-      },
-    },
   },
 }
-`
+`, strings.TrimPrefix(p.Extends, "builtin:"), p.Profile, p.Profile, p.Extends)
+	return text.String()
+}
 
 // NewFirst returns an Import for a configuration that does not exist yet. It has
 // the servers that are part of the bridge.
@@ -77,10 +96,10 @@ func NewFirst(system clients.System) *Import {
 	return i
 }
 
-// First writes a new configuration with the servers of an Import. Check says what is
+// First writes a new configuration with the servers of an Import, as planned. Check says what is
 // wrong with the text of a configuration: a server that would be a mistake there gets
 // a Problem and is left out.
-func First(i *Import, check func(text []byte) error) ([]byte, error) {
+func First(i *Import, plan Plan, check func(text []byte) error) ([]byte, error) {
 	id := "config-" + strings.ToLower(rand.Text()[:8])
 	for {
 		var text strings.Builder
@@ -88,7 +107,7 @@ func First(i *Import, check func(text []byte) error) ([]byte, error) {
 		for _, s := range i.New() {
 			fmt.Fprintf(&text, "    %q: %s,\n", s.As, strings.ReplaceAll(string(s.Text()), "\n", "\n    "))
 		}
-		text.WriteString(strings.TrimPrefix(firstTail, strings.Repeat("\n", 1-min(1, len(i.New())))))
+		text.WriteString(plan.after())
 		err := check([]byte(text.String()))
 		if err == nil {
 			return []byte(text.String()), nil

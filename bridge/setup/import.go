@@ -42,7 +42,7 @@ func NewImport(system clients.System) *Import {
 }
 
 // Configured notes the servers that a configuration has already: their names are
-// taken, and one that is added and is the same is Known. Text is the configuration's.
+// taken, and one that is added and is the same is There. Text is the configuration's.
 func (i *Import) Configured(text []byte, cfg *config.Config) error {
 	for _, name := range cfg.ServerNames() {
 		section, err := config.Section(text, ServersKey(cfg)+"/"+name)
@@ -66,8 +66,11 @@ func comparable(text config.JSONC) string {
 	if err != nil || json.Unmarshal(plain, &m) != nil {
 		return string(text)
 	}
-	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type", "quarantine", "newTools", "changedTools"} {
+	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type", "quarantine", "newTools", "changedTools", "known"} {
 		delete(m, key)
+	}
+	if r, args := recognize(text); len(args) > 0 { // one without a version is the same as the version that is pinned
+		m["args"] = pinned(r, args)
 	}
 	same, err := json.Marshal(m)
 	if err != nil {
@@ -207,13 +210,13 @@ func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 	for _, other := range i.Servers {
 		if other.Problem == "" && other.As != "" && comparable(other.Text()) == text {
 			other.From = append(other.From, place.String())
-			one.As, one.Known = other.As, true
+			one.As, one.There = other.As, true
 			return one
 		}
 	}
 	for _, folded := range slices.Sorted(maps.Keys(i.taken)) {
 		if i.taken[folded] == text {
-			one.As, one.Known = i.names[folded], true
+			one.As, one.There = i.names[folded], true
 			i.Servers = append(i.Servers, one)
 			return one
 		}
@@ -244,7 +247,7 @@ func (i *Import) free(wish, client string) string {
 
 // New are the servers that go into the configuration.
 func (i *Import) New() []*Server {
-	return slices.DeleteFunc(slices.Clone(i.Servers), func(s *Server) bool { return s.Problem != "" || s.Known })
+	return slices.DeleteFunc(slices.Clone(i.Servers), func(s *Server) bool { return s.Problem != "" || s.There })
 }
 
 // Secrets are the texts of all servers that are not to be shown.
@@ -254,4 +257,17 @@ func (i *Import) Secrets() []string {
 		secrets = append(secrets, s.Secrets...)
 	}
 	return secrets
+}
+
+// Client is the name of the first client that servers are from; "CLIENT" if there is
+// none.
+func (i *Import) Client() string {
+	for _, s := range i.Servers {
+		for _, c := range clients.All() {
+			if strings.HasPrefix(s.From[0], c.Title+" (") {
+				return c.Name
+			}
+		}
+	}
+	return "CLIENT"
 }

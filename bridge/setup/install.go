@@ -49,8 +49,10 @@ func Install(place clients.Place, records clients.Records) (*Installation, error
 }
 
 // TakeOver finds which servers of the client can move into the bridge's
-// configuration, and adds them to its text. Parse reads such a text.
-func (in *Installation) TakeOver(system clients.System, text []byte, parse func(text []byte) (*config.Config, error)) error {
+// configuration, and adds them to its text. Parse reads such a text. Accept is given
+// those servers of which the person can accept what is known, and how to ask; it marks
+// those that are Accepted.
+func (in *Installation) TakeOver(system clients.System, text []byte, parse func(text []byte) (*config.Config, error), accept func(some []*Server, question string) error) error {
 	cfg, err := parse(text)
 	if err != nil {
 		return err
@@ -60,6 +62,7 @@ func (in *Installation) TakeOver(system clients.System, text []byte, parse func(
 		return err
 	}
 	in.Before, in.After = text, text
+	var moving []*Server
 	for _, s := range in.servers {
 		if s.Name == EntryName {
 			continue
@@ -68,21 +71,27 @@ func (in *Installation) TakeOver(system clients.System, text []byte, parse func(
 		switch {
 		case s.Problem != "":
 			in.staying[s.Name] = s.Problem
-			continue
 		case len(one.Unset) > 0 && !s.Disabled:
 			in.staying[s.Name] = "set " + one.unset() + " first"
-			continue
-		case one.Known && !s.Disabled && cfg.Servers[one.As] != nil && cfg.Servers[one.As].Disabled:
+		case one.There && !s.Disabled && cfg.Servers[one.As] != nil && cfg.Servers[one.As].Disabled:
 			in.staying[s.Name] = "the bridge has it disabled; first: codemode-bridge servers enable " + one.As
-			continue
+		default:
+			moving = append(moving, one)
 		}
-		if !one.Known {
+	}
+	if some, question := Acceptable(moving); len(some) > 0 {
+		if err := accept(some, question); err != nil {
+			return err
+		}
+	}
+	for _, one := range moving {
+		if !one.There {
 			next, err := config.Insert(in.After, ServersKey(cfg)+"/"+one.As, one.Text())
 			if err == nil {
 				_, err = parse(next)
 			}
 			if err != nil {
-				in.staying[s.Name] = firstProblem(err)
+				in.staying[one.Name] = firstProblem(err)
 				continue
 			}
 			in.After = next

@@ -21,8 +21,10 @@ type Server struct {
 	clients.Server
 	From []string // the places that have it, for people
 	As   string   // its name in our configuration
-	// Known is set if the configuration has the same server already.
-	Known bool
+	// There is set if the configuration has the same server already.
+	There bool
+	// Accepted is set once the person has accepted what is known of it: see [Known].
+	Accepted bool
 	// Unset are the variables that it needs and that are not set.
 	Unset []clients.Variable
 	// Pinned is how many of its tools were accepted as they are, and Unpinned why
@@ -37,6 +39,17 @@ func (s *Server) Off() bool { return s.Disabled || len(s.Unset) > 0 }
 
 // Text is the server in the form of the configuration, with comments at its top.
 func (s *Server) Text() config.JSONC {
+	text := s.written()
+	if s.Accepted {
+		if accepted, err := Accept(text); err == nil { // it is our own text
+			return accepted
+		}
+	}
+	return text
+}
+
+// written is the server as the client has it, in the form of the configuration.
+func (s *Server) written() config.JSONC {
 	var out strings.Builder
 	out.WriteString("{\n")
 	for _, line := range s.comments() {
@@ -170,7 +183,7 @@ func (s *Server) Remark() string {
 	switch {
 	case s.Problem != "":
 		return "not taken over: " + canon.Escape(s.Problem)
-	case s.Known:
+	case s.There:
 		all = append(all, "there already")
 	}
 	if s.As != s.Name {
@@ -203,21 +216,32 @@ type Row struct {
 	Uses      []string `json:"uses,omitempty"` // variables of this machine whose values it gets
 	Unset     []string `json:"unset,omitempty"`
 	Disabled  bool     `json:"disabled,omitempty"`
-	Known     bool     `json:"known,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
-	Pinned    int      `json:"pinned,omitempty"` // tools that were accepted as they are
-	Unpinned  string   `json:"unpinned,omitempty"`
-	Problem   string   `json:"problem,omitempty"`
+	There     bool     `json:"there,omitempty"`
+	// Known is what was accepted for it, as "filesystem@2026.8.31", and Acceptable what
+	// could be.
+	Known      string   `json:"known,omitempty"`
+	Acceptable string   `json:"acceptable,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
+	Pinned     int      `json:"pinned,omitempty"` // tools that were accepted as they are
+	Unpinned   string   `json:"unpinned,omitempty"`
+	Problem    string   `json:"problem,omitempty"`
 }
 
 // Rows are servers as --json prints them.
 func Rows(all []*Server) []Row {
 	rows := []Row{}
 	for _, s := range all {
-		row := Row{From: s.From, Name: s.Name, As: s.As, Type: string(s.Kind), Runs: s.Runs(), Variables: strings.Fields(s.VariableNames()), Uses: s.Uses(), Disabled: s.Off(), Known: s.Known, Notes: s.Notes,
+		row := Row{From: s.From, Name: s.Name, As: s.As, Type: string(s.Kind), Runs: s.Runs(), Variables: strings.Fields(s.VariableNames()), Uses: s.Uses(), Disabled: s.Off(), There: s.There, Notes: s.Notes,
 			Pinned: s.Pinned, Unpinned: s.WhyUnpinned(), Problem: s.Problem}
 		for _, v := range s.Unset {
 			row.Unset = append(row.Unset, v.Name)
+		}
+		if s.Problem == "" {
+			if _, says := Known(s.written()); s.Accepted {
+				row.Known = says
+			} else if !s.There {
+				row.Acceptable = says
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -257,4 +281,9 @@ func flatObject[T any](m map[string]T) string {
 		members = append(members, flatJSON(key)+": "+flatJSON(m[key]))
 	}
 	return "{ " + strings.Join(members, ", ") + " }"
+}
+
+// Pinnable returns the servers that are switched on, which pinning starts.
+func Pinnable(taking []*Server) []*Server {
+	return slices.DeleteFunc(slices.Clone(taking), (*Server).Off)
 }

@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/profiles"
 )
 
 // home is a folder with files of clients, and a system that looks there.
@@ -34,7 +35,8 @@ func home(t *testing.T, files map[string]string, variables ...string) (clients.S
 }
 
 func parse(text []byte) (*config.Config, error) {
-	return config.Parse("config.json", text, func(string) (string, bool) { return "x", true })
+	none := map[string]*profiles.ProfileSpec{"coding@1": {}}
+	return config.Parse("config.json", text, func(string) (string, bool) { return "x", true }, profiles.Options{Builtins: none})
 }
 
 func good(text []byte) error {
@@ -91,6 +93,9 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// plan is for a configuration that has a profile of its own.
+var plan = Plan{Profile: "coding", Extends: "builtin:coding@1", NoWorkspace: "a test has none"}
+
 func TestFirst(t *testing.T) {
 	system, _ := home(t, map[string]string{".cursor/mcp.json": cursor}, "ISSUES_TOKEN")
 	found := NewFirst(system)
@@ -98,7 +103,7 @@ func TestFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := 0
-	text, err := First(found, func(text []byte) error {
+	text, err := First(found, plan, func(text []byte) error {
 		if strings.Contains(string(text), `"files": {`) {
 			refused++
 			return config.Problems{&config.FieldError{Path: "/servers/files/command", Message: "not that one"}}
@@ -119,7 +124,7 @@ func TestFirst(t *testing.T) {
 		t.Errorf("%s: %q", s.Name, s.Problem)
 	}
 	broken := errors.New("no configuration at all")
-	if _, err := First(found, func([]byte) error { return broken }); !errors.Is(err, broken) {
+	if _, err := First(found, plan, func([]byte) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -138,7 +143,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 	in, err := Install(place, records)
 	if err == nil {
-		err = in.TakeOver(system, []byte("{\"servers\": {\"issue-tracker\": {\"url\": \"https://other.example/mcp\"}}}\n"), parse)
+		err = in.TakeOver(system, []byte("{\"servers\": {\"issue-tracker\": {\"url\": \"https://other.example/mcp\"}}}\n"), parse, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -110,3 +110,49 @@ func Added(name string, before, after []byte) []string {
 	show(" ", old[len(old)-tail:len(old)-tail+rest])
 	return all
 }
+
+// Table is servers with everything that they run and use, because the person decides
+// by it.
+func Table(all []*Server) [][]string {
+	rows := [][]string{{"name", "how it runs"}}
+	for _, s := range all {
+		more := []string{"from " + strings.Join(s.From, ", ")}
+		if names := s.VariableNames(); names != "" {
+			more = append(more, "given "+names)
+		}
+		if uses := s.Uses(); len(uses) > 0 {
+			more = append(more, "reads ${"+strings.Join(uses, "} ${")+"}")
+		}
+		if remark := s.Remark(); remark != "" {
+			more = append(more, remark)
+		}
+		runs := s.Runs() + "\n" + strings.Join(more, "; ")
+		if words, _ := Known(s.written()); s.Problem == "" && !s.There {
+			runs += "\n" + words
+		}
+		rows = append(rows, []string{canon.Escape(s.Name), runs})
+	}
+	return rows
+}
+
+// PinnedWords says how many tools were pinned, and which servers could not be. Review is
+// the command that shows those that have changed since.
+func PinnedWords(taking []*Server, review string) (lines []string) {
+	tools, servers := 0, 0
+	var without []string
+	for _, s := range taking {
+		if s.Pinned > 0 {
+			tools, servers = tools+s.Pinned, servers+1
+		}
+		if s.Unpinned != "" {
+			without = append(without, "  "+s.As+": "+s.WhyUnpinned())
+		}
+	}
+	if servers > 0 {
+		lines = append(lines, fmt.Sprintf("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", count(tools, "tool"), count(servers, "server"), review))
+	}
+	if len(without) > 0 {
+		lines = append(lines, count(len(without), "server")+" could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:")
+	}
+	return append(lines, without...)
+}

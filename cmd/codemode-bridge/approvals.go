@@ -34,7 +34,7 @@ import (
 // log, whether it serves a page or not.
 func approvalsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
-	group.AddCommand(approvalsList(con), approvalsShow(con), approvalsApprove(con), approvalsDeny(con), approvalsWatch(con), approvalsOpen(con))
+	group.AddCommand(approvalsList(con), approvalsShow(con), approvalsApprove(con), approvalsAlways(con), approvalsDeny(con), approvalsWatch(con), approvalsOpen(con))
 	return group
 }
 

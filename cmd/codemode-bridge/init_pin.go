@@ -7,15 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os/user"
-	"slices"
-	"sync"
 	"time"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/setup"
-	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
@@ -31,12 +28,14 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	if err != nil {
 		return err
 	}
-	on := pinnable(taking)
+	on := setup.Pinnable(taking)
 	if len(on) == 0 {
 		return nil
 	}
 	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
-	listed := listTools(ctx, con, cfg)
+	logins := logins(con)
+	listed := doctor.TryAll(ctx, specsWithLogins(cfg, logins), version, pinTime)
+	logins.Close()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -61,62 +60,6 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 		s.Pinned = len(r.Listed)
 	}
 	return rec.Close()
-}
-
-// pinnable returns the servers that are switched on, which pinning starts.
-func pinnable(taking []*setup.Server) []*setup.Server {
-	return slices.DeleteFunc(slices.Clone(taking), (*setup.Server).Off)
-}
-
-// listTools tries all servers of a configuration at once, and returns the results by
-// server name.
-func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]doctor.Trial {
-	logins := logins(con)
-	defer logins.Close()
-	ctx, cancel := context.WithTimeout(ctx, pinTime)
-	defer cancel()
-	all := map[string]doctor.Trial{}
-	var mu sync.Mutex // guards all
-	var trying sync.WaitGroup
-	for _, spec := range specsWithLogins(cfg, logins) {
-		if spec.Disabled || spec.Kind == upstream.InProcess {
-			continue
-		}
-		trying.Go(func() {
-			r := doctor.Try(ctx, spec, version, nil)
-			mu.Lock()
-			defer mu.Unlock()
-			all[spec.Name] = r
-		})
-	}
-	trying.Wait()
-	return all
-}
-
-// sayPinned says how many tools were pinned, and which servers could not be.
-func sayPinned(con *console, taking []*setup.Server) {
-	tools, servers := 0, 0
-	for _, s := range taking {
-		if s.Pinned > 0 {
-			tools, servers = tools+s.Pinned, servers+1
-		}
-	}
-	if servers > 0 {
-		con.Told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", cli.Count(tools, "tool"), cli.Count(servers, "server"), typed(con, "tools review"))
-	}
-	var unpinned []*setup.Server
-	for _, s := range taking {
-		if s.Unpinned != "" {
-			unpinned = append(unpinned, s)
-		}
-	}
-	if len(unpinned) == 0 {
-		return
-	}
-	con.Told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", cli.Count(len(unpinned), "server"))
-	for _, s := range unpinned {
-		con.Told("  %s: %s", s.As, s.WhyUnpinned())
-	}
 }
 
 // thisUser names the person at the terminal where no approver's token identifies

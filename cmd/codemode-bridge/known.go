@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"codemode-bridge/bridge/builtin"
 	"codemode-bridge/bridge/config"
@@ -51,10 +52,16 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 		if is.Server.Name == "" {
 			continue
 		}
-		meant := gate.Meant{Server: is.Server, Accepted: is.Accepted, Folder: s.Cwd.Reveal(), Starts: is.Paths,
+		meant := gate.Meant{Server: is.Server, Accepted: is.Accepted, Folder: s.Cwd.Reveal(),
 			Remote: is.Remote || s.Type != config.KindStdio, Confined: is.Confined, PerSession: s.PerSession}
 		if meant.Folder == "" {
 			meant.Folder, _ = os.Getwd() // without one, relative paths are doubtful
+		}
+		for _, path := range is.Paths {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(meant.Folder, path)
+			}
+			meant.Starts = append(meant.Starts, path)
 		}
 		all[name] = meant
 	}

@@ -4,7 +4,8 @@
 // This package is the commands and the wiring: flags, signals, and the one
 // function that puts the parts together (build, in parts.go). It is the only
 // reader of the environment and of the configuration file. What all commands
-// share is in cli; the commands of the audit log are in auditcmd.
+// share is in cli; the commands of the audit log are in auditcmd, and those that
+// set the bridge up in setupcmd.
 package main
 
 import (
@@ -85,7 +86,8 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVarP(&con.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), statusCommand(con), doctorCommand(con), versionCommand(con))
+	setups := setupOf(con)
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), statusCommand(con), doctorCommand(con), versionCommand(con))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.

@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/profiles"
 )
 
 // policyOf gives the page a bridge's profiles, and edits the section of the
@@ -56,6 +57,37 @@ func (o *policyOf) Source(context.Context) (text, revision string, err error) {
 		section = []byte("{}")
 	}
 	return string(section), textRevision(whole), nil
+}
+
+// Propose returns what the file would be with a rule added to a profile.
+func (o *policyOf) Propose(_ context.Context, profile string, rule profiles.RuleSpec) (admin.Proposal, error) {
+	file := o.parts.config().File
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		return admin.Proposal{}, fmt.Errorf("reading the configuration: %w", err)
+	}
+	next, err := withRule(o.console, file, whole, profile, rule)
+	if err != nil {
+		return admin.Proposal{}, err
+	}
+	section, err := config.Section(next, evaluation)
+	if err != nil {
+		return admin.Proposal{}, err
+	}
+	return admin.Proposal{Profile: profile, Diff: setup.Diff(o.console.HomeShort(file), whole, next, setup.Secrets(whole)), Revision: textRevision(whole), Text: string(section)}, nil
+}
+
+// withRule returns the text of a configuration with a rule added to a profile, if that
+// is a valid one.
+func withRule(con *console, file string, whole []byte, profile string, rule profiles.RuleSpec) ([]byte, error) {
+	next, err := setup.AddRule(whole, profile, rule)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := con.parseFile(file, next); err != nil {
+		return nil, fmt.Errorf("with the rule, the configuration would have mistakes: %w", err)
+	}
+	return next, nil
 }
 
 func textRevision(whole []byte) string { return config.Digest(sha256.Sum256(whole)).String() }

@@ -157,7 +157,7 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 		complain(con, p)
 		title = profileview.Called(policy)
 		configured := func(server string) bool { return p.cfg.Servers[server] != nil }
-		x, err = profileview.Explain(view, policy, tool, args, configured, p.gate.TimeToAnswer)
+		x, err = profileview.Explain(view, policy, tool, args, p.roots(con).Workspace(ctx, nil, false), configured, p.gate.TimeToAnswer)
 		return err
 	})
 	if err != nil {

@@ -230,6 +230,9 @@ func (p *pagePolicy) Source(context.Context) (string, string, error) {
 	}
 	return p.text, fmt.Sprint(len(p.text)), nil
 }
+func (p *pagePolicy) Propose(context.Context, string, profiles.RuleSpec) (admin.Proposal, error) {
+	return admin.Proposal{}, errors.New("no rule is proposed here")
+}
 func (p *pagePolicy) Save(_ context.Context, text, _, _ string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

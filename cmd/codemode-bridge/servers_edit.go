@@ -31,11 +31,17 @@ func addServerEdits(con *console, group *cobra.Command) {
 		Use: "disable name", Short: "Disable a server, keeping it in the configuration", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], true) },
 	}
-	for _, c := range []*cobra.Command{remove, enable, disable} {
+	accept := &cobra.Command{
+		Use: "accept name", Short: "Accept what the bridge knows of a server, and pin its version", Args: cli.ExactArgs(1),
+		Long: "Accepts what the bridge knows of a server of the configuration, as servers known shows it: \"known\" is written,\n" +
+			"and the version that was verified is pinned where none is. Its calls are then judged by what they do.",
+		RunE: func(_ *cobra.Command, args []string) error { return acceptServer(con, args[0]) },
+	}
+	for _, c := range []*cobra.Command{remove, enable, disable, accept} {
 		c.ValidArgsFunction = con.completeServers
 		con.JSONFlag(c)
 	}
-	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con), knownServersCommand(con))
+	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, accept, tryServersCommand(con), knownServersCommand(con))
 }
 
 // completeServers completes with the servers of the configuration.
@@ -49,10 +55,12 @@ func (con *console) completeServers(*cobra.Command, []string, string) ([]cobra.C
 
 func addServerCommand(con *console) *cobra.Command {
 	var o setup.Flags
+	var accept cli.Acceptance
 	c := &cobra.Command{
 		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: cli.MinArgs(2),
 		Long: "Adds a server: a program that is started, or an address. Values stand in the file as they are written\n" +
-			"here; '${NAME}', in single quotes, is a variable and keeps a secret out of it.",
+			"here; '${NAME}', in single quotes, is a variable and keeps a secret out of it. If the bridge knows the server, it says\n" +
+			"so; once you accept that, the version is pinned and rules about what calls mean hold for it.",
 		Example: "  codemode-bridge servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n" +
 			"  codemode-bridge servers add airtable --env 'AIRTABLE_API_KEY=${AIRTABLE_API_KEY}' -- npx -y airtable-mcp-server\n" +
 			"  codemode-bridge servers add github https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'",
@@ -61,9 +69,10 @@ func addServerCommand(con *console) *cobra.Command {
 			if err != nil {
 				return &cli.UsageError{Err: err}
 			}
-			return addServer(con, args[0], server.Text(), o.Replace)
+			return addServer(con, args[0], server.Text(), o.Replace, accept)
 		},
 	}
+	cli.AcceptFlag(c, &accept)
 	f := c.Flags()
 	f.StringVarP(&o.Transport, "transport", "t", "", "how it is reached: `stdio`, http or sse (default: inferred)")
 	f.StringArrayVarP(&o.Headers, "header", "H", nil, "a `NAME=VALUE` that is sent with every message; may be repeated")
@@ -79,6 +88,7 @@ func addServerCommand(con *console) *cobra.Command {
 
 func addJSONCommand(con *console) *cobra.Command {
 	var replace bool
+	var accept cli.Acceptance
 	c := &cobra.Command{
 		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2),
 		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
@@ -92,18 +102,32 @@ func addJSONCommand(con *console) *cobra.Command {
 			for _, note := range notes {
 				fmt.Fprintln(con.Err, note)
 			}
-			return addServer(con, args[0], text, replace)
+			return addServer(con, args[0], text, replace, accept)
 		},
 	}
+	cli.AcceptFlag(c, &accept)
 	c.Flags().BoolVar(&replace, "force", false, "replace a server of this name")
 	con.JSONFlag(c)
 	return c
 }
 
 // addServer writes a server into the configuration.
-func addServer(con *console, name string, text config.JSONC, replace bool) error {
+func addServer(con *console, name string, text config.JSONC, replace bool, accept cli.Acceptance) error {
 	if legal := config.ServerName(name); legal != name {
 		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
+	}
+	words, says := setup.Known(text)
+	if !con.JSON {
+		con.Told("%s is %s", name, words)
+	}
+	if says != "" {
+		yes, err := accept.Settle(&con.Console, setup.AcceptQuestion(name), con.JSON)
+		if err == nil && yes {
+			text, err = setup.Accept(text)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	done := "added"
 	err := editConfig(con, func(old []byte, cfg *config.Config) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/knownview"
+	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/known"
@@ -51,6 +52,21 @@ func knownServersCommand(con *console) *cobra.Command {
 	return c
 }
 
+// acceptServer accepts what is known of a server that the configuration has.
+func acceptServer(con *console, name string) error {
+	return editServer(con, name, "accepted what is known of", func(text []byte, at string) ([]byte, error) {
+		next, words, says, err := setup.AcceptIn(text, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case says == "":
+			return nil, &cli.UsageError{Err: fmt.Errorf("there is nothing to accept of %s: %s", name, words)}
+		}
+		con.Told("%s is %s from now on, and its version is pinned", name, words)
+		return next, nil
+	})
+}
+
 // remarks are what is no mistake in a configuration: warnings of what is not as it
 // should be, and notes. What servers list is taken from the catalogue of the last run.
 func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
@@ -58,7 +74,7 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	if nobodyMayConfirm(cfg) {
 		warnings = append(warnings, nobodyConfirms)
 	}
-	if _, err := workspace.New(cfg.Evaluation.Workspace, con.policy(cfg.File).OwnFiles); err != nil {
+	if _, err := workspace.New(cfg.Evaluation.Workspace, ownFiles(con, cfg)); err != nil {
 		warnings = append(warnings, "evaluation."+err.Error()+"; until then no path is inside it")
 	}
 	listed := map[string][]knownview.Listed{}
@@ -74,7 +90,7 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 		if s.Disabled {
 			continue
 		}
-		for _, f := range knownview.Findings(s.Recognize(), listed[name], !s.Tools.IsZero()) {
+		for _, f := range knownview.Findings(name, s.Recognize(), listed[name], !s.Tools.IsZero()) {
 			if text := "server " + name + ": " + f.String(); f.Notice {
 				notes = append(notes, text)
 			} else {

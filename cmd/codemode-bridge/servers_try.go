@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -82,11 +81,7 @@ func (con *console) waitForLogin(server, link string) {
 }
 
 func printTried(con *console, rows []doctor.Trial) error {
-	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
-	for _, r := range rows {
-		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), r.TookText(), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
-	}
-	if err := con.Table(table); err != nil {
+	if err := con.Table(doctor.TrialTable(rows)); err != nil {
 		return err
 	}
 	for _, r := range rows {

@@ -100,7 +100,7 @@ func confirmTools(con *console, named int, yes bool) error {
 	if named == 1 {
 		question = "accept it as it is?"
 	}
-	err := confirm(con, question, yes)
+	err := con.Confirm(question, yes)
 	if usage := (*cli.UsageError)(nil); errors.As(err, &usage) {
 		return &cli.UsageError{Err: errors.New("there is no terminal to ask at: name each tool with the digest that tools review shows (server__tool@sha256:...); --yes accepts whatever they are now")}
 	}

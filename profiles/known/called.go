@@ -3,6 +3,7 @@ package known
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -117,5 +118,21 @@ func isSet(v any) bool {
 	default:
 		word := text(v)
 		return word != "" && word != "0" && v != false
+	}
+}
+
+// text returns a value as it is written; empty for lists and objects.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case interface{ String() string }: // json.Number
+		return v.String()
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		return ""
 	}
 }

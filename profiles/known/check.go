@@ -7,7 +7,6 @@ import (
 )
 
 var (
-	version  = regexp.MustCompile(`^\d+(\.\d+)+(-[0-9A-Za-z.-]+)?$`)
 	npmName  = regexp.MustCompile(`^(@[a-z0-9._-]+/)?[a-z0-9._-]+$`)
 	pypiName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	image    = regexp.MustCompile(`^[a-z0-9.-]+(/[a-z0-9._-]+)*$`)
@@ -19,10 +18,6 @@ var (
 	effects = []Effect{Read, Write, Delete, Execute, Send, Spend}
 	roles   = []Role{Path, Host, Recipient, Command, Amount, Place, Content, Plain, PathOrHost, SQL}
 	labels  = []Label{Private, Untrusted, External}
-
-	// From near to far.
-	wheres = []Where{Local, Workspace, Remote}
-	nets   = []Net{NetNone, NetFixed, NetChosen}
 )
 
 func (s *Server) check() *mistake {
@@ -227,11 +222,4 @@ func (t Tool) hasPath() bool {
 		}
 	}
 	return false
-}
-
-func (t Tool) net() Net {
-	if t.Net == "" {
-		return NetNone
-	}
-	return t.Net
 }

@@ -2,6 +2,7 @@ package known
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -169,6 +170,8 @@ func (l Launch) dockerRun(s Started) (rest []string, ok bool) {
 	}
 	return rest, true
 }
+
+var version = regexp.MustCompile(`^\d+(\.\d+)+(-[0-9A-Za-z.-]+)?$`)
 
 // npmVersion takes a package's specification apart: its name, or its name with a
 // version or "latest". Ranges, tags, addresses and aliases could be anything.

@@ -10,7 +10,7 @@
 // A file holds only for the program that it describes. [Identify] compares the
 // exact form in which a server is started (a package, an image or an address,
 // without a flag or a variable that could put another program in its place), and
-// [Server.Tool] the arguments of each tool. Where either differs, nothing is
+// [Tool.Describes] the arguments of each tool. Where either differs, nothing is
 // known, and the bridge guesses as it does for any server.
 //
 // # The format
@@ -51,17 +51,10 @@
 // every tool with what it lists (testdata/lists has that). One without "verified"
 // was written from public documentation, which "source" names: it can make
 // decisions stricter, and puts the arguments of a question in order, but it loosens
-// nothing.
+// nothing. docs/reference/known.md explains each key.
 package known
 
-import (
-	"cmp"
-	"embed"
-	"fmt"
-	"slices"
-	"strings"
-	"sync"
-)
+import "strings"
 
 // An Effect is something that a tool does.
 type Effect string
@@ -72,7 +65,7 @@ const (
 	Write   Effect = "write"   // creates or changes what can be changed back
 	Delete  Effect = "delete"  // takes away what cannot be brought back
 	Execute Effect = "execute" // runs code or commands
-	Send    Effect = "send"    // tells people, or the public, something
+	Send    Effect = "send"    // tells people, or the public, something, or changes who may see it
 	Spend   Effect = "spend"   // costs money
 )
 
@@ -211,50 +204,29 @@ type Server struct {
 	Tools  map[string]Tool `json:"tools"`
 }
 
-//go:embed servers/*.jsonc
-var files embed.FS
+// From near to far.
+var (
+	wheres = []Where{Local, Workspace, Remote}
+	nets   = []Net{NetNone, NetFixed, NetChosen}
+)
 
-// all are the servers, sorted by name.
-var all = sync.OnceValue(func() []Server {
-	entries, err := files.ReadDir("servers")
-	if err != nil {
-		panic("known: " + err.Error()) // they are part of the program
+func (t Tool) net() Net {
+	if t.Net == "" {
+		return NetNone
 	}
-	var servers []Server
-	for _, e := range entries {
-		text, err := files.ReadFile("servers/" + e.Name())
-		if err != nil {
-			panic("known: " + err.Error())
-		}
-		s, err := Parse(strings.TrimSuffix(e.Name(), ".jsonc"), text)
-		if err != nil {
-			panic(fmt.Sprintf("known: servers/%s: %v", e.Name(), err)) // TestFiles reads them all
-		}
-		servers = append(servers, s)
-	}
-	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
-	return servers
-})
-
-// All returns the servers that the program knows, sorted by name. The caller must
-// not change them.
-func All() []Server { return all() }
-
-// Names returns the names of the known servers, sorted.
-func Names() []string {
-	var names []string
-	for _, s := range All() {
-		names = append(names, s.Name)
-	}
-	return names
+	return t.Net
 }
 
-// Find returns the server with that name.
-func Find(name string) (Server, bool) {
-	servers := All()
-	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name })
-	if i < 0 {
-		return Server{}, false
+// role returns the role of the parameter with that dotted name; empty if the file
+// gives it none.
+func (t Tool) role(name string) Role { return t.Args[name] }
+
+// inside reports whether the file names keys of the object with that name.
+func (t Tool) inside(name string) bool {
+	for other := range t.Args {
+		if strings.HasPrefix(other, name+".") {
+			return true
+		}
 	}
-	return servers[i], true
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,40 @@ func TestSessions(t *testing.T) {
 					t.Errorf("%s: it is not known what %s %v means: %v", filepath.Base(file), c.Tool, c.Args, r.Unknown)
 				}
 			}
+		}
+	}
+}
+
+// TestTheFormatIsDocumented holds the page about the format to the program: it has each
+// key and each word, and its example is a file.
+func TestTheFormatIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/reference/known.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	_, example, _ := strings.Cut(page, "```jsonc\n")
+	example, _, _ = strings.Cut(example, "```")
+	s, err := known.Parse("notes", []byte(example))
+	if err != nil {
+		t.Errorf("its example: %v", err)
+	}
+	if got := meant(s.Tools["save"].Read(arguments(t, `{"notebook": "n", "text": "x", "attachment": "/a"}`))); got != "write+read+send remote fixed" {
+		t.Errorf("its example means %s", got)
+	}
+	words := strings.Fields("read write delete execute send spend workspace local remote none fixed chosen private untrusted external " +
+		"path host path\\|host recipient command sql amount place content plain")
+	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Tool]()} {
+		for i := range of.NumField() {
+			if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {
+				words = append(words, key)
+			}
+		}
+	}
+	for _, word := range words {
+		if !strings.Contains(page, "`"+word+"`") && !strings.Contains(example, `"`+word+`":`) {
+			t.Errorf("it does not explain %s", word)
 		}
 	}
 }

@@ -194,33 +194,3 @@ func isAddress(text string) bool {
 	first, _, _ := strings.Cut(text, "/")
 	return strings.IndexByte(first, ':') > 1 || strings.HasPrefix(text, "//")
 }
-
-// role returns the role of the parameter with that dotted name; empty if the file
-// gives it none.
-func (t Tool) role(name string) Role { return t.Args[name] }
-
-// inside reports whether the file names keys of the object with that name.
-func (t Tool) inside(name string) bool {
-	for other := range t.Args {
-		if strings.HasPrefix(other, name+".") {
-			return true
-		}
-	}
-	return false
-}
-
-// text returns a value as it is written; empty for lists and objects.
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case interface{ String() string }: // json.Number
-		return v.String()
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	default:
-		return ""
-	}
-}

@@ -23,10 +23,11 @@ type run struct {
 	taken   int       // answers taken
 	calls   int       // of made, those that are not timers
 	timers  int
-	open    map[int]wire.Op // sent, and the answer not taken
-	busy    int             // of open, those that are not timers
-	unsent  []unsentCall    // numbered, waiting for fewer open calls, in order
-	dropped map[int]bool    // timers that were cleared
+	open    map[int]openCall // sent, and the answer not taken
+	args    int              // bytes of their arguments
+	busy    int              // of open, those that are not timers
+	unsent  []unsentCall     // numbered, waiting for fewer open calls, in order
+	dropped map[int]bool     // timers that were cleared
 
 	flushed     time.Time // the last flush for a log's sake
 	logged      int64     // bytes
@@ -45,7 +46,7 @@ type unsentCall struct {
 func (w *worker) prepare() { w.spare = w.newRun() }
 
 func (w *worker) newRun() *run {
-	r := &run{w: w, open: make(map[int]wire.Op), dropped: make(map[int]bool)}
+	r := &run{w: w, open: make(map[int]openCall), dropped: make(map[int]bool)}
 	r.engine = realm.New(r)
 	return r
 }
@@ -135,14 +136,15 @@ func (r *run) next(e *realm.Engine) error {
 
 // take gives an answer to the engine, unless it is a cleared timer's.
 func (r *run) take(e *realm.Engine, h wire.Reply, body []byte) error {
-	op, open := r.open[h.Number]
+	call, open := r.open[h.Number]
 	if !open {
 		return fmt.Errorf("an answer to call %d, which is not open", h.Number)
 	}
 	delete(r.open, h.Number)
-	if op != wire.OpTimer {
+	if call.op != wire.OpTimer {
 		r.busy--
 	}
+	r.args -= call.args
 	r.taken++
 	if h.Time.After(r.time) {
 		r.time = h.Time.UTC() // never back: a script's clock is monotonic
@@ -191,13 +193,15 @@ func (r *run) Call(op wire.Op, name string, args []byte, at analysis.Position) (
 }
 
 // sendCalls sends unsent calls, in the order of their numbers, while fewer than
-// the limit are open. Timers put no load on anybody and do not count, but
-// keep their place in the order.
+// the limit are open, and beyond that while all that are open are small: the parent
+// begins no more than the limit, and may find that some of them wait for people
+// together. Timers put no load on anybody and do not count, but keep their place in
+// the order.
 func (r *run) sendCalls() {
 	for len(r.unsent) > 0 {
 		c := r.unsent[0]
 		if c.header.Op != wire.OpTimer {
-			if r.busy >= r.header.Limits.Parallel {
+			if r.busy >= r.header.Limits.Parallel && r.args+len(c.args) > maxAhead {
 				return
 			}
 			r.busy++
@@ -205,10 +209,21 @@ func (r *run) sendCalls() {
 		r.unsent[0] = unsentCall{}
 		r.unsent = r.unsent[1:]
 		r.sent++
-		r.open[c.header.Number] = c.header.Op
+		r.args += len(c.args)
+		r.open[c.header.Number] = openCall{c.header.Op, len(c.args)}
 		r.write(wire.KindCall, c.header, c.args)
 	}
 }
+
+// An openCall is what is kept of a call until its answer is taken.
+type openCall struct {
+	op   wire.Op
+	args int // bytes
+}
+
+// maxAhead is how many bytes of arguments the parent has while there are more open
+// calls than it may begin.
+const maxAhead = 1 << 20
 
 func (r *run) Drop(number int) { r.dropped[number] = true }
 

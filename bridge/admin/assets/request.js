@@ -217,6 +217,22 @@ const actions = {
 		label(article);
 		if (!editor.hidden) field(article, "args").focus();
 	},
+	"always": async (article, button) => {
+		if (busy || !readLongEnough(article)) return say("read it first: a yes is not taken yet");
+		if (unread(article).length) return say("read to the end to approve");
+		const body = {digest: article.dataset.digest, revision: button.dataset.revision, reason: field(article, "reason")?.value ?? ""};
+		busy = true;
+		try {
+			await api("POST", "/api/always/" + encodeURIComponent(article.dataset.id), JSON.stringify(body));
+		} catch (error) {
+			say(error.message);
+			return load(article.dataset.id);
+		} finally {
+			busy = false;
+			tick();
+		}
+		onward(article, `${article.dataset.tool}: approved, and the rule is written`);
+	},
 	"approve-all": async (article, button) => {
 		const same = button.dataset.same.split(" ").map((pair) => ({id: pair.slice(0, pair.indexOf("/")), digest: pair.slice(pair.indexOf("/") + 1)}));
 		const reason = field(article, "reason").value;

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +38,8 @@ func main() {
 	flag.StringVar(&o.page, "page", "", "the Markdown file to write (default: standard output)")
 	flag.StringVar(&o.dialogs, "dialogs", "", "a folder for the text of every question")
 	flag.StringVar(&o.only, "only", "", "only sessions whose names contain this")
-	flag.StringVar(&o.with, "with", "", "only this setting: supervised, init or a template")
+	flag.StringVar(&o.with, "with", "", "only these settings, separated by commas: supervised, init, fits (the template that fits) or a template")
+	flag.BoolVar(&o.twins, "twins", true, "play the twins too, which takes most of the time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -47,7 +49,10 @@ func main() {
 	}
 }
 
-type options struct{ bridge, before, sessions, lists, page, dialogs, only, with string }
+type options struct {
+	bridge, before, sessions, lists, page, dialogs, only, with string
+	twins                                                      bool
+}
 
 // run plays everything and writes the page.
 func run(ctx context.Context, o options) (err error) {
@@ -69,24 +74,21 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	templates, err := h.knowsTemplates(ctx)
-	if err != nil {
-		return err
-	}
 	var cells []*cell
 	for _, s := range all {
 		if !strings.Contains(s.Name, o.only) {
 			continue
 		}
 		for _, with := range settings() {
-			if (o.with == "" || o.with == with.Name) && (with.Template == "" || templates) {
-				cells = append(cells, &cell{Session: s, Setting: with, Fits: with.Template != "" && with.Template == fitting[s.Name]})
+			c := &cell{Session: s, Setting: with, Fits: with.Template != "" && with.Template == fitting[s.Name]}
+			if wanted := strings.Split(o.with, ","); o.with == "" || slices.Contains(wanted, with.Name) || c.Fits && slices.Contains(wanted, "fits") {
+				cells = append(cells, c)
 			}
 		}
 	}
 	err = h.playCells(ctx, cells, func(c *cell) plan {
 		counted := c.Setting.Baseline || c.Setting.Name == initName || c.Fits
-		return plan{narrow: counted, twins: counted, shapes: c.Session.Name == "coding" && counted}
+		return plan{narrow: counted, twins: counted && o.twins, shapes: c.Session.Name == "coding" && counted}
 	})
 	if err != nil {
 		return err

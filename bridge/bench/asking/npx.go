@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,7 +69,8 @@ func serveNpx() error {
 	if err := json.Unmarshal(text, &book); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(book.Servers, func(p part) bool { return slices.Equal(p.Args, os.Args[1:]) })
+	// Whoever pinned a version in the configuration starts the same server.
+	i := slices.IndexFunc(book.Servers, func(p part) bool { return slices.Equal(unversioned(p.Args), unversioned(os.Args[1:])) })
 	if i < 0 {
 		return fmt.Errorf("no server is started by npx %q", os.Args[1:])
 	}
@@ -78,6 +80,16 @@ func serveNpx() error {
 	}
 	return s.Run(context.Background(), &mcp.StdioTransport{})
 }
+
+// unversioned returns arguments of npx without the versions of packages.
+func unversioned(args []string) (all []string) {
+	for _, a := range args {
+		all = append(all, version.ReplaceAllString(a, ""))
+	}
+	return all
+}
+
+var version = regexp.MustCompile(`@(latest|[0-9][0-9A-Za-z.-]*)$`)
 
 // server makes the MCP server of a part.
 func (p part) server(log string) (*mcp.Server, error) {

@@ -135,14 +135,18 @@ func (st *stage) playTwin(ctx context.Context, t twin) (v verdict, err error) {
 		v.By = "not asked" + covered(before)
 	case asked:
 		v.Caught, v.By = true, "asked"
-	case len(o.Sent) < len(calls)-1:
-		// An earlier call was refused, so that the last one was never tried.
-		v.Caught, v.By = true, "denied before: "+o.Error
+	case !denied.MatchString(o.Error):
+		return v, fmt.Errorf("%s: the twin %q was neither sent, asked about nor denied: %s", st.Name, t.Why, o.Error)
 	default:
+		// It, or a call before it, so that it was never tried.
 		v.Caught, v.By = true, "denied: "+o.Error
 	}
 	return v, nil
 }
+
+// denied is how an error begins that says that a call was not sent: policy denied it,
+// or its arguments do not fit the tool.
+var denied = regexp.MustCompile(`^(ToolCallDeniedError|ArgumentError): `)
 
 // covered says what may have covered a twin: the widest answers before it.
 func covered(before played) string {

@@ -41,13 +41,16 @@ func (c *cell) forget(st *stage) {
 	}
 }
 
-// keepDialogs writes the text of every question of ordinary work, a file for each cell,
-// and one for each cell's twins.
+// keepDialogs writes the text of every question: of each cell those of ordinary work, with
+// natural answers and with a yes for each call only, and those of its twins.
 func keepDialogs(dir string, cells []*cell) error {
 	for _, c := range cells {
-		var ordinary, twins strings.Builder
+		var ordinary, each, twins strings.Builder
 		for _, d := range c.Natural.dialogs() {
 			writeDialog(&ordinary, d)
+		}
+		for _, d := range c.Narrow.dialogs() {
+			writeDialog(&each, d)
 		}
 		for _, v := range c.Verdicts {
 			fmt.Fprintf(&twins, "# %s: %s\n# %s\n\n", v.Kind, v.Why, firstLine(v.By))
@@ -55,7 +58,7 @@ func keepDialogs(dir string, cells []*cell) error {
 				writeDialog(&twins, d)
 			}
 		}
-		for name, text := range map[string]string{"questions": ordinary.String(), "twins": twins.String()} {
+		for name, text := range map[string]string{"questions": ordinary.String(), "each-call": each.String(), "twins": twins.String()} {
 			file := filepath.Join(dir, c.Setting.Name, strings.ReplaceAll(c.Session.Name, "/", "-")+"."+name+".txt")
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				return err
@@ -122,10 +125,11 @@ func questions(w io.Writer, cells []*cell, group string) {
 		base := of(func(c *cell) bool { return c.Setting.Baseline })
 		first := of(func(c *cell) bool { return c.Setting.Name == initName })
 		fits := of(func(c *cell) bool { return c.Fits })
-		if first == nil || first.Session.group() != group {
+		s := of(func(*cell) bool { return true }).Session
+		if s.group() != group {
 			continue
 		}
-		fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", name, first.Session.count(), len(first.Session.Evals),
+		fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", name, s.count(), len(s.Evals),
 			base.asked(false), first.asked(true), first.asked(false), first.through(), fitting[name], fits.asked(true), fits.asked(false), fits.through())
 	}
 	fmt.Fprintln(w)

@@ -69,13 +69,6 @@ func (h *harness) stage(ctx context.Context, s session, with setting) (*stage, e
 	return st, st.configure(ctx, with)
 }
 
-// knowsTemplates reports whether the program can begin with a template; an older one
-// cannot.
-func (h *harness) knowsTemplates(ctx context.Context) (bool, error) {
-	help, err := exec.CommandContext(ctx, h.bridge, "init", "--help").Output()
-	return strings.Contains(string(help), "--template"), err
-}
-
 func (st *stage) bin() string { return filepath.Join(st.dir, "bin") }
 
 // putNpx puts this program as npx into a folder, with what it plays.
@@ -127,13 +120,12 @@ func (st *stage) configure(ctx context.Context, with setting) error {
 	if err := os.WriteFile(client, text, 0o600); err != nil {
 		return err
 	}
-	args := []string{"init", "--config", st.config, "--from", client, "--yes"}
+	args := []string{"init", "--config", st.config, "--from", client, "--yes", "--accept-known"}
 	if with.Template != "" {
 		args = append(args, "--template", with.Template)
 	}
-	init := st.command(ctx, args...)
-	if out, err := init.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s with %s: init: %w\n%s", st.Name, with.Name, err, out)
+	if out, err := st.command(ctx, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s with %s: %q: %w\n%s", st.Name, with.Name, args, err, out)
 	}
 	return nil
 }

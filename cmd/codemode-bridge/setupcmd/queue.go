@@ -1,4 +1,4 @@
-package main
+package setupcmd
 
 import (
 	"encoding/hex"
@@ -19,15 +19,15 @@ type queueing struct {
 }
 
 // queueFor arranges that what the client's scripts ask waits for approvers.
-func queueFor(con *console, in *setup.Installation, path string) (queueing, error) {
+func queueFor(con *Bridge, in *setup.Installation, path string) (queueing, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return queueing{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	token, sum := approval.NewToken()
-	q := queueing{arranged: true, name: thisUser(), token: token}
+	q := queueing{arranged: true, name: con.User(), token: token}
 	added, err := in.Queue(text, func(text []byte) (*config.Config, error) {
-		return config.Parse(con.shown(path), text, con.Env, con.policy(path))
+		return con.Parse(path, text)
 	}, setup.Approver{Name: q.name, Role: string(config.RoleAdmin), SHA256: hex.EncodeToString(sum[:])})
 	if !added {
 		q.name, q.token = "", ""
@@ -39,7 +39,7 @@ func queueFor(con *console, in *setup.Installation, path string) (queueing, erro
 }
 
 // say tells the person where they answer.
-func (q queueing) say(con *console, place clients.Place) error {
+func (q queueing) say(con *Bridge, place clients.Place) error {
 	if !q.arranged {
 		return nil
 	}

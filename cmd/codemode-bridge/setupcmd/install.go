@@ -1,4 +1,4 @@
-package main
+package setupcmd
 
 import (
 	"bytes"
@@ -22,10 +22,11 @@ type installOptions struct {
 	scope                     string
 	takeOver, print, yes, dry bool
 	noQueue                   bool
+	accept                    cli.Acceptance
 }
 
-// installCommand puts the bridge into the file of a client.
-func installCommand(con *console) *cobra.Command {
+// Install is the command that puts the bridge into the file of a client.
+func (con *Bridge) Install() *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "install client", Short: "Put the bridge into the configuration of a client", Args: oneClient,
@@ -40,12 +41,13 @@ func installCommand(con *console) *cobra.Command {
 	f.BoolVar(&o.noQueue, "no-queue", false, "leave the bridge's configuration as it is for a client that cannot show questions")
 	f.BoolVar(&o.takeOver, "take-over", false, "move the client's own servers into the bridge's configuration")
 	f.BoolVar(&o.print, "print", false, "print what to add to the client's file, and change nothing")
+	cli.AcceptFlag(c, &o.accept)
 	installFlags(con, c, &o)
 	return c
 }
 
-// uninstallCommand undoes installCommand.
-func uninstallCommand(con *console) *cobra.Command {
+// Uninstall is the command that undoes Install.
+func (con *Bridge) Uninstall() *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "uninstall client", Short: "Take the bridge out of the configuration of a client", Args: oneClient,
@@ -65,7 +67,7 @@ func oneClient(c *cobra.Command, args []string) error {
 	return cli.MaxArgs(1)(c, args)
 }
 
-func installFlags(con *console, c *cobra.Command, o *installOptions) {
+func installFlags(con *Bridge, c *cobra.Command, o *installOptions) {
 	f := c.Flags()
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
@@ -76,12 +78,12 @@ func installFlags(con *console, c *cobra.Command, o *installOptions) {
 }
 
 // clientPlace says in which file the named client keeps its servers.
-func clientPlace(con *console, name, scope string) (clients.Place, error) {
+func clientPlace(con *Bridge, name, scope string) (clients.Place, error) {
 	c, ok := clients.Find(name)
 	if !ok {
 		return clients.Place{}, &cli.UsageError{Err: fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(setup.ClientNames(), ", "))}
 	}
-	place, err := c.Place(clientSystem(con), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
+	place, err := c.Place(con.System(), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
 	if err != nil {
 		return place, &cli.UsageError{Err: err}
 	}
@@ -89,38 +91,25 @@ func clientPlace(con *console, name, scope string) (clients.Place, error) {
 }
 
 // installRecords is the folder of the records from which uninstall restores.
-func installRecords(con *console) (clients.Records, error) {
+func installRecords(con *Bridge) (clients.Records, error) {
 	places, err := config.Paths(con.Env)
 	if err != nil {
-		return clients.Records{}, &configError{err: err}
+		return clients.Records{}, con.Refuse(err, "")
 	}
 	return clients.Records{Folder: filepath.Join(places.StateDir, "installs")}, nil
 }
 
-// clientEntry is the command with which clients start this bridge.
-func clientEntry(con *console, path string) ([]string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("finding this program: %w", err)
-	}
-	command := []string{self, "run", "--config", path}
-	if con.environment != "" {
-		command = append(command, "--env", con.environment)
-	}
-	return command, nil
-}
-
 // install puts the bridge into the file of a client.
-func install(con *console, name string, o installOptions) error {
+func install(con *Bridge, name string, o installOptions) error {
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
 	}
-	path, err := con.file()
+	path, err := con.File()
 	if err != nil {
 		return err
 	}
-	command, err := clientEntry(con, path)
+	command, err := con.Entry(path)
 	if err != nil {
 		return err
 	}
@@ -129,7 +118,7 @@ func install(con *console, name string, o installOptions) error {
 		_, err := fmt.Fprint(con.Out, place.Snippet(setup.EntryName, command))
 		return err
 	}
-	if _, err := con.load(); err != nil { // a bridge with this configuration would not start
+	if _, err := con.Load(); err != nil { // a bridge with this configuration would not start
 		return err
 	}
 	records, err := installRecords(con)
@@ -141,7 +130,7 @@ func install(con *console, name string, o installOptions) error {
 		return err
 	}
 	if o.takeOver {
-		if err := takeOver(con, in, path); err != nil {
+		if err := takeOver(con, in, path, o); err != nil {
 			return err
 		}
 	}
@@ -170,13 +159,20 @@ func install(con *console, name string, o installOptions) error {
 		if con.JSON {
 			return con.PrintJSON(in.Row(false, ""))
 		}
-		fmt.Fprintln(con.Err, errNothingDone)
+		fmt.Fprintln(con.Err, cli.ErrNothingDone)
 		return nil
 	}
-	if err := confirm(con, "make this change?", o.yes); err != nil {
+	if err := con.Confirm("make this change?", o.yes); err != nil {
 		return err
 	}
-	backup, err := in.Write(func() error { return rewriteFrom(con, path, in.Before, in.After) })
+	backup, err := in.Write(func() error {
+		return con.Rewrite(path, func(text []byte) ([]byte, error) {
+			if !bytes.Equal(text, in.Before) {
+				return nil, setup.ErrChanged
+			}
+			return in.After, nil
+		})
+	})
 	if err != nil {
 		return err
 	}
@@ -202,35 +198,26 @@ func install(con *console, name string, o installOptions) error {
 }
 
 // takeOver determines which servers of the client move into our configuration.
-func takeOver(con *console, in *setup.Installation, path string) error {
+func takeOver(con *Bridge, in *setup.Installation, path string, o installOptions) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	return in.TakeOver(clientSystem(con), text, func(text []byte) (*config.Config, error) {
-		return config.Parse(con.shown(path), text, con.Env, con.policy(path))
+	return in.TakeOver(con.System(), text, func(text []byte) (*config.Config, error) {
+		return con.Parse(path, text)
+	}, func(some []*setup.Server, question string) error {
+		return acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON)
 	})
 }
 
-// rewriteFrom replaces the text of the configuration with after, provided that it is
-// still before.
-func rewriteFrom(con *console, path string, before, after []byte) error {
-	return rewrite(con, path, func(text []byte) ([]byte, error) {
-		if !bytes.Equal(text, before) {
-			return nil, setup.ErrChanged
-		}
-		return after, nil
-	}, func(*config.Config) error { return nil })
-}
-
 // showInstallation prints the changes that are about to be made.
-func showInstallation(con *console, in *setup.Installation, path string) error {
+func showInstallation(con *Bridge, in *setup.Installation, path string) error {
 	if con.JSON {
 		return nil
 	}
 	configuration, file := in.Diffs(con.HomeShort(path), con.HomeShort(in.Place.File))
 	if len(in.Moving) > 0 {
-		if err := printServers(con, in.Moving); err != nil {
+		if err := con.Table(setup.Table(in.Moving)); err != nil {
 			return err
 		}
 		fmt.Fprintln(con.Out)
@@ -241,7 +228,7 @@ func showInstallation(con *console, in *setup.Installation, path string) error {
 }
 
 // sayStaying says which servers stay in the client's own file.
-func sayStaying(con *console, in *setup.Installation) {
+func sayStaying(con *Bridge, in *setup.Installation) {
 	why, own := in.Staying()
 	for _, line := range why {
 		fmt.Fprintln(con.Err, line)
@@ -252,7 +239,7 @@ func sayStaying(con *console, in *setup.Installation) {
 }
 
 // uninstall takes the bridge out of the file of a client.
-func uninstall(con *console, name string, o installOptions) error {
+func uninstall(con *Bridge, name string, o installOptions) error {
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
@@ -276,10 +263,10 @@ func uninstall(con *console, name string, o installOptions) error {
 		if con.JSON {
 			return con.PrintJSON(row)
 		}
-		fmt.Fprintln(con.Err, errNothingDone)
+		fmt.Fprintln(con.Err, cli.ErrNothingDone)
 		return nil
 	}
-	if err := confirm(con, "make this change?", o.yes); err != nil {
+	if err := con.Confirm("make this change?", o.yes); err != nil {
 		return err
 	}
 	if err := r.Write(); err != nil {

@@ -1,0 +1,142 @@
+package approval
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Where it is known beforehand which calls a script will make after the one that
+// people are asked about, the request has them, too, as planned items: see
+// Request.Plan. A yes to one of them is for the first call of the run that is exactly
+// that one, once, within planFor; the calls must come in the order in which they were
+// shown. What differs in anything is asked about as any call is.
+
+// planFor is how long a yes to a planned call holds.
+const planFor = 5 * time.Minute
+
+// A plan are the planned items of a question.
+type plan struct {
+	question *openQuestion
+	approved time.Time // when a person said yes; zero before that
+}
+
+// number is the call's number in its run; 0 for a planned call that was not made.
+func (i Item) number() int {
+	if i.Planned {
+		return i.Taken
+	}
+	return i.Call
+}
+
+// itemOf returns the item that a call of the run is about.
+func (r Request) itemOf(call int) (Item, bool) {
+	for _, i := range r.Calls() {
+		if i.number() == call {
+			return i, true
+		}
+	}
+	return Item{}, false
+}
+
+// hasPlan reports whether the request has planned items.
+func (r Request) hasPlan() bool {
+	return slices.ContainsFunc(r.Items, func(i Item) bool { return i.Planned })
+}
+
+// addPlan adds to a question the calls that are planned besides those that wait.
+func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Item) {
+	r := &q.request
+	if r.alone() || qs.plans[r.Run] != nil {
+		return
+	}
+	waiting, all := r.Calls(), r.Calls()
+	for _, i := range planned {
+		one := Request{Run: r.Run, Decision: i.Decision, Items: []Item{i}}
+		if at := slices.IndexFunc(waiting, func(w Item) bool { return w.Key == i.Key }); at >= 0 {
+			waiting = slices.Delete(waiting, at, at+1) // it has been made
+			continue
+		}
+		_, denied := qs.limiter.denied[r.Run][i.Key]
+		_, refused := qs.limiter.coolingDown(one)
+		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, maxItems) || qs.grants.waives(ctx, one) {
+			continue
+		}
+		i.Call, i.Planned = all[len(all)-1].Call+1, true
+		all = append(all, i)
+		r.Decision = strictest(r.Decision, i.Decision)
+	}
+	if r.Items = all; r.hasPlan() {
+		qs.plans[r.Run] = &plan{question: q}
+	}
+}
+
+// replan takes up the plan of a question that was asked before its run was suspended.
+func (qs *questions) replan(q *openQuestion) {
+	if q.request.hasPlan() {
+		qs.plans[q.request.Run] = &plan{question: q}
+	}
+}
+
+// claim finds the planned item that a call is, and takes it: that is written down, so
+// that no other call gets it, whatever becomes of this process. While nobody has
+// answered, the call waits for the plan's question, and approved is the zero verdict.
+func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdict, ok bool) {
+	p := qs.plans[r.Run]
+	if p == nil || len(r.Items) != 1 {
+		return nil, 0, Verdict{}, false
+	}
+	q, call := p.question, r.Calls()[0]
+	open := qs.open[q.request.ID] == q
+	if !open && (p.approved.IsZero() || time.Since(p.approved) >= planFor) {
+		return nil, 0, Verdict{}, false
+	}
+	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources)
+	})
+	if at < 0 {
+		return nil, 0, Verdict{}, false
+	}
+	row = q.request.Items[at].Call
+	v := q.verdict.About(row)
+	inOrder := func(i Item) bool { return i.number() == 0 || (i.number() < call.Call) == (i.Call < row) }
+	if !open && !v.Approve || slices.ContainsFunc(q.request.Items, func(i Item) bool { return !inOrder(i) }) {
+		return nil, 0, Verdict{}, false
+	}
+	_, err := qs.store.Update(background(), q.request.ID, func(e *StoredRequest) error {
+		if open && e.Verdict != nil {
+			return &SettledError{*e.Verdict}
+		}
+		e.Items = slices.Clone(e.Items)
+		e.Items[at].Taken = call.Call
+		return nil
+	})
+	if err != nil {
+		return nil, 0, Verdict{}, false // people are asked about the call itself
+	}
+	q.request.Items = slices.Clone(q.request.Items)
+	q.request.Items[at].Taken = call.Call
+	if open {
+		return q, row, Verdict{}, true
+	}
+	v.Scope = Once
+	return nil, row, v, true
+}
+
+// Lapse ends a run's plan, and returns the calls that people allowed and that were not
+// made.
+func (b *Broker) Lapse(run string) (unused []Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.questions.plans[run]
+	delete(b.questions.plans, run)
+	if p == nil || p.approved.IsZero() {
+		return nil
+	}
+	for _, i := range p.question.request.Calls() {
+		if i.Planned && i.Taken == 0 && p.question.verdict.About(i.Call).Approve {
+			unused = append(unused, i)
+		}
+	}
+	return unused
+}

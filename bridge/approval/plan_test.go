@@ -1,0 +1,154 @@
+package approval
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codemode-bridge/profiles"
+)
+
+// planning is a change: the request plans these calls.
+func planning(all ...Request) func(*Request) {
+	return func(r *Request) {
+		for _, one := range all {
+			r.Plan = append(r.Plan, one.Calls()...)
+		}
+	}
+}
+
+// next is the call that a script makes at a line; the number is its arguments'.
+func next(number, args int, changes ...func(*Request)) Request {
+	r := question(args, append([]func(*Request){of("t", args)}, changes...)...)
+	r.Items[0].Call = number
+	return r
+}
+
+// A yes to a plan is for each of its calls, once, in order, as it was shown, for five
+// minutes.
+func TestPlan(t *testing.T) {
+	type step struct {
+		call Request
+		want Reason // "asked": people are asked about it
+	}
+	critical := risk(profiles.Critical)
+	sourced := func(r *Request) { r.Items[0].Sources = []string{"from elsewhere"} }
+	revised := func(r *Request) { r.Items[0].Key.Revision = "rev2" }
+	some := yes
+	some.Rows = []int{1, 3}
+	for name, row := range map[string]struct {
+		plan   []Request
+		say    Verdict
+		shown  int // calls of the question
+		after  time.Duration
+		steps  []step
+		unused int
+	}{
+		"all come":                    {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 2), "yes"}, {next(3, 3), "yes"}}, 0},
+		"each is used once":           {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2), "yes"}, {next(3, 2), "asked"}}, 0},
+		"one does not come":           {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 3), "yes"}}, 1},
+		"they come in disorder":       {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 3), "yes"}, {next(3, 2), "asked"}}, 1},
+		"in disorder, but at once":    {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(3, 3), "yes"}, {next(2, 2), "yes"}}, 0},
+		"other arguments":             {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 7), "asked"}}, 1},
+		"another risk":                {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, risk(profiles.Medium)), "asked"}}, 1},
+		"another policy":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, revised), "asked"}}, 1},
+		"data from elsewhere":         {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, sourced), "asked"}}, 1},
+		"in another run":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, inRun("r2")), "asked"}}, 1},
+		"just in time":                {[]Request{next(0, 2)}, yes, 2, planFor - instant, []step{{next(2, 2), "yes"}}, 0},
+		"too late":                    {[]Request{next(0, 2)}, yes, 2, planFor, []step{{next(2, 2), "asked"}}, 1},
+		"no to one":                   {[]Request{next(0, 2), next(0, 3)}, some, 3, 0, []step{{next(2, 2), Declined}, {next(3, 3), "yes"}, {next(4, 4), "asked"}}, 0},
+		"no":                          {[]Request{next(0, 2)}, no, 2, 0, []step{{next(2, 2), ElicitationDeclined}, {next(3, 3), "asked"}}, 0},
+		"a critical one":              {[]Request{next(0, 2, critical), next(0, 3)}, yes, 2, 0, []step{{next(2, 2, critical), "asked"}, {next(3, 3), "yes"}}, 0},
+		"no more than a dialog shows": {[]Request{next(0, 2), next(0, 3), next(0, 4), next(0, 5), next(0, 6), next(0, 7), next(0, 8), next(0, 9), next(0, 10), next(0, 11)}, yes, maxItems, 0, []step{{next(2, 11), "asked"}}, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				first := asks(t.Context(), b, next(1, 1, planning(row.plan...)))
+				q := only(t, b, "r1")
+				if len(q.Items) != row.shown {
+					t.Fatalf("people see %d calls, want %d", len(q.Items), row.shown)
+				}
+				settle(t, b, q, row.say)
+				answered(t, first)
+				time.Sleep(row.after)
+				for i, s := range row.steps {
+					c := asks(t.Context(), b, s.call)
+					if s.want == "asked" {
+						stillAsks(t, c)
+						time.Sleep(minReadTime)
+						settle(t, b, only(t, b, s.call.Run), yes)
+						s.want = "yes"
+					}
+					if got := reasonOf(answered(t, c).verdict); got != s.want {
+						t.Errorf("step %d: %s, want %s", i+1, got, s.want)
+					}
+				}
+				if got := len(b.Lapse("r1")); got != row.unused {
+					t.Errorf("%d lapsed, want %d", got, row.unused)
+				}
+			})
+		})
+	}
+}
+
+// Calls that come before the answer wait for it, as what was planned; all others are
+// asked about apart.
+func TestPlannedCallsThatComeBeforeTheAnswer(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		first := asks(t.Context(), b, next(1, 1, planning(next(0, 2), next(0, 3))))
+		q := only(t, b, "r1")
+		third, other := asks(t.Context(), b, next(3, 3)), asks(t.Context(), b, next(2, 9))
+		if diff := cmp.Diff("1 2 3 | 2", asked(b, "r1")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		settle(t, b, q, Verdict{Approve: true, Scope: Once, Rows: []int{1, 2}, By: "ann", Channel: "page"})
+		wantAnswer(t, first, "yes")
+		wantAnswer(t, third, Declined)
+		stillAsks(t, other)
+		b.EndRun("r1")
+	})
+}
+
+// What waits anyway is no plan, and a grant's call is not asked about.
+func TestPlanOfWhatWaits(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		s := &script{moves: make(chan struct{})}
+		for i := 1; i <= 2; i++ {
+			r := next(i, i, planning(next(0, 3-i), next(0, 3)))
+			r.Idle = s.idle
+			asks(t.Context(), b, r)
+		}
+		s.idles(2)
+		q := only(t, b, "r1")
+		var got []string
+		for _, i := range q.Items {
+			got = append(got, fmt.Sprint(i.Call, i.Planned))
+		}
+		if diff := cmp.Diff([]string{"1 false", "2 false", "3 true"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		b.EndRun("r1")
+	})
+}
+
+// A plan outlives a suspension, and what was used of it is not used again.
+func TestPlanOfASuspendedRun(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		asks(t.Context(), b, next(1, 1, planning(next(0, 2), next(0, 3))))
+		q := only(t, b, "r1")
+		b.Suspend("r1")
+		settle(t, b, q, yes)
+		again := func(r Request) Request { r.Again = true; return r }
+		for range 2 { // the second time the run goes on after its second call
+			wantAnswer(t, asks(t.Context(), b, again(next(1, 1))), "yes")
+			wantAnswer(t, asks(t.Context(), b, again(next(2, 2))), "yes")
+			b.Suspend("r1")
+			b.Lapse("r1")
+		}
+		wantAnswer(t, asks(t.Context(), b, again(next(2, 2))), "yes")
+		stillAsks(t, asks(t.Context(), b, again(next(3, 2))))
+		b.EndRun("r1")
+	})
+}

@@ -1,0 +1,99 @@
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// A script's preview may tell which calls it will make, all of them with their
+// arguments. Then people are asked about those that policy asks about at once, with
+// the first that is made. The preview comes from a process that runs the script, so
+// nothing depends on its being right: a planned call is looked up, read and decided
+// here as a real one is, people see it as it would be sent, and their answer is for a
+// call that is exactly that one (approval, plan.go).
+
+// plan returns the other calls of the script that people would be asked about, none if
+// that cannot be told of all of them.
+func (r *Run) plan(c *call) []approval.Item {
+	r.mu.Lock()
+	report := r.sites
+	r.mu.Unlock()
+	own := slices.IndexFunc(report.Calls, func(site analysis.CallSite) bool { return site.Position == c.Position })
+	if own < 0 || report.Calls[own].Loop || report.Truncated || report.Unknown > 0 {
+		return nil
+	}
+	var all []approval.Item
+	for i, site := range report.Calls {
+		if i == own {
+			continue
+		}
+		made, known := r.foresee(site)
+		if !known {
+			return nil
+		}
+		if made != nil {
+			all = append(all, r.request(made).Items...)
+		}
+	}
+	return all
+}
+
+// foresee makes the call of a previewed site up to the question about it; nil if people
+// would not be asked about it alone or at all. It reports whether that can be told.
+func (r *Run) foresee(site analysis.CallSite) (c *call, known bool) {
+	view := r.gate.View()
+	tool, ok := view.Catalog.Lookup(site.Name)
+	if !ok || tool.Stale || site.Args == "" {
+		return nil, false
+	}
+	args, err := canon.Parse([]byte(site.Args))
+	if err != nil {
+		return nil, false
+	}
+	identity, ok := view.Identities[tool.Server]
+	if !ok && tool.Server != "" && view.Identities != nil {
+		return nil, false
+	}
+	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
+	c.meaning = r.meaning(view, c)
+	c.began = c.meaning
+	c.decision = r.judge(view, c, r.tally.others(c))
+	r.secrets.learn(args, c.displayOptions(nil))
+	d := c.decision
+	_, wrong := view.check(tool, args, r.bound(view))
+	_, unreviewed := view.unreviewed(tool)
+	if d.Disposition == profiles.Ask && site.Loop {
+		return nil, false
+	}
+	if d.Disposition != profiles.Ask || wrong != nil || unreviewed || !r.mayAsk(d) || r.moved(c, c.identity) != nil {
+		return nil, true
+	}
+	r.findSources(c)
+	return c, true
+}
+
+// inLoop reports whether, as the preview has it, a call is in a loop.
+func (r *Run) inLoop(c *call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.sites.Calls, func(site analysis.CallSite) bool { return site.Loop && site.Position == c.Position })
+}
+
+// lapse records the calls that people allowed beforehand and that the run did not
+// make.
+func (r *Run) lapse(ctx context.Context) error {
+	for _, i := range r.gate.broker.Lapse(r.ID) {
+		rec := ledger.Record{Event: ledger.Lapsed, Server: i.Server, Tool: i.Tool, Identity: i.Key.Identity, Args: i.Shown.JSON, Digest: i.Key.Args.String(),
+			Line: i.Position.Line, Column: i.Position.Column, Disposition: i.Decision.Disposition.String(), Risk: i.Decision.Risk.String(), Revision: i.Decision.Revision}
+		if err := r.record(ctx, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/profiles"
+)
+
+// at is a site of a script: a deletion at that line.
+func at(line int, args string, changes ...func(*analysis.CallSite)) analysis.CallSite {
+	site := analysis.CallSite{Name: "fs__delete", Args: args, Position: analysis.Position{Line: line, Column: 1}}
+	for _, change := range changes {
+		change(&site)
+	}
+	return site
+}
+
+// The question about the first call has the others that people would be asked about,
+// if the preview tells all of them.
+func TestPlannedCalls(t *testing.T) {
+	looped := func(s *analysis.CallSite) { s.Loop = true }
+	maybe := func(s *analysis.CallSite) { s.Branch = true }
+	read := func(s *analysis.CallSite) { s.Name = "fs__read" }
+	mail := func(s *analysis.CallSite) { s.Name = "mail__send" }
+	nowhere := func(s *analysis.CallSite) { s.Name = "nowhere__send" }
+	spec := profiles.ProfileSpec{Asklist: []string{"fs__delete"}, Denylist: []string{"mail__*"}, Rules: []profiles.RuleSpec{
+		{Tools: []string{"fs__delete"}, When: &profiles.When{Expr: `args.path == "/"`}, Action: new("ask"), Risk: new("critical")}}}
+	first := at(1, `{"path":"1"}`)
+	for name, row := range map[string]struct {
+		report analysis.Report
+		want   []string // the arguments of what is planned
+	}{
+		"two more":                 {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`), at(3, `{ "path": "3" }`)}}, []string{`{"path":"2"}`, `{"path":"3"}`}},
+		"one that may not come":    {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`, maybe)}}, []string{`{"path":"2"}`}},
+		"one that is allowed":      {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`, read), at(3, `{"path":"3"}`)}}, []string{`{"path":"3"}`}},
+		"one that is denied":       {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`, mail), at(3, `{"path":"3"}`)}}, []string{`{"path":"3"}`}},
+		"one that does not fit":    {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"pth":"2"}`), at(3, `{"path":"3"}`)}}, []string{`{"path":"3"}`}},
+		"one that is critical":     {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"/"}`), at(3, `{"path":"3"}`)}}, []string{`{"path":"3"}`}},
+		"reads in a loop":          {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`, read, looped), at(3, `{"path":"3"}`)}}, []string{`{"path":"3"}`}},
+		"one in a loop":            {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`, looped), at(3, `{"path":"3"}`)}}, nil},
+		"the first in a loop":      {analysis.Report{Calls: []analysis.CallSite{at(1, `{"path":"1"}`, looped), at(2, `{"path":"2"}`)}}, nil},
+		"arguments to be computed": {analysis.Report{Calls: []analysis.CallSite{first, at(2, ""), at(3, `{"path":"3"}`)}}, nil},
+		"arguments that are none":  {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{`)}}, nil},
+		"a tool that is not there": {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`, nowhere)}}, nil},
+		"a name to be computed":    {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`)}, Unknown: 1}, nil},
+		"too many":                 {analysis.Report{Calls: []analysis.CallSite{first, at(2, `{"path":"2"}`)}, Truncated: true}, nil},
+		"a call that is not in it": {analysis.Report{Calls: []analysis.CallSite{at(2, `{"path":"2"}`)}}, nil},
+		"no preview":               {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller, b := &fakeCaller{reply: okReply}, &book{}
+				p := planned(t, newGate(t, supervised(spec), caller, b), caller, b, row.report, Call{Number: 1, Name: "fs__delete", Args: json.RawMessage(`{"path":"1"}`), Position: analysis.Position{Line: 1, Column: 1}})
+				var got []string
+				for _, i := range p.question().Items {
+					if i.Planned {
+						got = append(got, string(i.Shown.JSON))
+					}
+				}
+				if diff := cmp.Diff(row.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				p.answer(declined)
+			})
+		})
+	}
+}
+
+// planned makes a call of a run that has a preview, up to the question.
+func planned(t *testing.T, g *Gate, caller *fakeCaller, b *book, report analysis.Report, c Call) *asking {
+	t.Helper()
+	a := &asking{T: t, g: g, caller: caller, book: b, done: make(chan error, 1), cancel: func(error) {}}
+	var err error
+	if a.r, err = g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: ByElicitation}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.r.Preview(t.Context(), report); err != nil {
+		t.Fatal(err)
+	}
+	a.next(c)
+	return a
+}
+
+// next makes a further call.
+func (a *asking) next(c Call) {
+	go func() {
+		_, err := a.g.Call(a.Context(), a.r, c)
+		a.done <- err
+	}()
+	synctest.Wait()
+}
+
+// A preview that is wrong, since the script's own process made it, has nothing allowed
+// but what people saw, as they saw it; what they allowed and does not come is recorded.
+func TestWrongPreview(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, b := &fakeCaller{reply: okReply}, &book{}
+		call := func(number int, path string) Call {
+			return Call{Number: number, Name: "fs__delete", Args: fmt.Appendf(nil, `{"path":%q}`, path), Position: analysis.Position{Line: number, Column: 1}}
+		}
+		a := planned(t, newGate(t, supervised(asksFs), caller, b), caller, b,
+			analysis.Report{Calls: []analysis.CallSite{at(1, `{"path":"1"}`), at(2, `{"path":"harmless"}`), at(3, `{"path":"3"}`)}}, call(1, "1"))
+		a.answer(agreed)
+		if err := <-a.done; err != nil {
+			t.Fatal(err)
+		}
+		a.next(call(2, "/")) // at the place where it was to be harmless
+		if q := a.question(); len(q.Items) != 1 || string(q.Items[0].Shown.JSON) != `{"path":"/"}` {
+			t.Errorf("asked about %+v", q.Items)
+		}
+		a.answer(declined)
+		<-a.done
+		a.next(call(3, "3"))
+		if err := <-a.done; err != nil {
+			t.Errorf("what was planned and came: %v", err)
+		}
+		if want := []string{`fs|delete|{"path":"1"}`, `fs|delete|{"path":"3"}`}; cmp.Diff(want, caller.calls) != "" {
+			t.Errorf("sent %q", caller.calls)
+		}
+		if err := a.r.End(t.Context(), "done", "", Entries{}); err != nil {
+			t.Fatal(err)
+		}
+		var lapsed []string
+		for _, rec := range b.records {
+			if rec.Event == "lapsed" {
+				lapsed = append(lapsed, string(rec.Args))
+			}
+		}
+		if diff := cmp.Diff([]string{`{"path":"harmless"}`}, lapsed); diff != "" {
+			t.Errorf("lapsed (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Policy may be stricter by the time that a planned call is made: then people are asked
+// again, or it is denied.
+func TestPlannedCallUnderAnotherPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, b := &fakeCaller{reply: okReply}, &book{}
+		a := planned(t, newGate(t, supervised(asksFs), caller, b), caller, b,
+			analysis.Report{Calls: []analysis.CallSite{at(1, `{"path":"1"}`), at(2, `{"path":"2"}`)}}, Call{Number: 1, Name: "fs__delete", Args: json.RawMessage(`{"path":"1"}`), Position: analysis.Position{Line: 1, Column: 1}})
+		a.answer(agreed)
+		<-a.done
+		a.replace(supervised(profiles.ProfileSpec{Denylist: []string{"fs__delete"}}))
+		caller.calls = nil
+		a.next(Call{Number: 2, Name: "fs__delete", Args: json.RawMessage(`{"path":"2"}`), Position: analysis.Position{Line: 2, Column: 1}})
+		a.refused(approval.Denied)
+	})
+}

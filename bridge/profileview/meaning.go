@@ -1,0 +1,50 @@
+package profileview
+
+import (
+	"cmp"
+	"strings"
+
+	"codemode-bridge/profiles"
+)
+
+// means says in lines what is known of what a call means; none if nothing is.
+func means(m *profiles.Meaning) (lines []string) {
+	if m == nil {
+		return nil
+	}
+	say := func(about string, words ...string) { lines = append(lines, about+": "+strings.Join(words, ", ")) }
+	if !m.Accepted {
+		lines = append(lines, "nobody has accepted what follows: it can only make the decision stricter")
+	}
+	say("effects", m.Effects...)
+	say("where", m.Where)
+	say("net", m.Net)
+	for _, p := range m.Paths {
+		words := []string{p.Path, "outside the workspace"}
+		if p.Inside {
+			words[1] = "in the workspace"
+		}
+		for _, word := range []string{p.Secret, p.RunsLater, p.Doubt} {
+			if word != "" {
+				words = append(words, word)
+			}
+		}
+		say(p.Param, words...)
+	}
+	for _, h := range m.Hosts {
+		say(h.Param, "host "+cmp.Or(h.Name, "not known: "+h.Doubt))
+	}
+	for _, r := range m.Recipients {
+		say(r.Param, "recipient "+r.Name)
+	}
+	for _, c := range m.Commands {
+		say("command", c)
+	}
+	if m.Spends {
+		lines = append(lines, "it names an amount of money")
+	}
+	for _, u := range m.Unknown {
+		say(u, "nobody knows what this argument means, and so rules about meaning are undecided")
+	}
+	return lines
+}

@@ -1,0 +1,220 @@
+package setupcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/profiles/templates"
+
+	"github.com/spf13/cobra"
+)
+
+// Init is the command that writes a first configuration, with the servers that the person's
+// clients have.
+func (con *Bridge) Init() *cobra.Command {
+	var o initOptions
+	names := setup.ClientNames()
+	c := &cobra.Command{
+		Use: "init", Short: "Write a configuration with your clients' servers", Args: cli.NoArgs,
+		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
+			"shows them, and writes a configuration with them. Files in the folder that you are in come with it, from\n" +
+			"whoever wrote it: they are told of, and read if --from names them. Each server that is on is started once,\n" +
+			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
+			"new or change later stay hidden from scripts until tools review accepts them. The clients' own files stay\n" +
+			"as they are: install --take-over changes one.",
+		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
+		RunE:    func(c *cobra.Command, _ []string) error { return initConfig(c.Context(), con, o) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.from, "from", nil, "look only here: a `client` (its file for you) or a file; may be repeated")
+	f.BoolVarP(&o.yes, "yes", "y", false, "write without asking")
+	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
+	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
+	f.StringVar(&o.template, "template", "coding", "what scripts may do: the `name` of a template (profiles templates)")
+	cli.AcceptFlag(c, &o.accept)
+	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
+	con.JSONFlag(c)
+	cli.Complete(c, "template", templates.Names())
+	cli.CompleteWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
+	return c
+}
+
+type initOptions struct {
+	from            []string
+	template        string
+	accept          cli.Acceptance
+	yes, dry, force bool
+	pin             bool
+}
+
+func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
+	path, err := con.File()
+	if err != nil {
+		return err
+	}
+	file, err := clients.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if file.Existed && !o.force && !o.dry {
+		return con.Refuse(fmt.Errorf("there is a configuration at %s already", con.Shown(path)),
+			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client")
+	}
+	plan, err := planned(con, path, o.template)
+	if err != nil {
+		return err
+	}
+	found := setup.NewFirst(con.System())
+	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.Err, "passed over %s: %v\n", place, err) })
+	if errors.Is(err, setup.ErrNoSource) {
+		return &cli.UsageError{Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	write := func() ([]byte, error) {
+		return setup.First(found, plan, func(text []byte) error {
+			_, err := con.Parse(path, text)
+			return err
+		})
+	}
+	if _, err := write(); err != nil { // now it is known which servers can be taken
+		return err
+	}
+	if con.JSON && !o.yes && !o.dry {
+		return &cli.UsageError{Err: errors.New("--json asks nothing: add --yes or --dry-run")}
+	}
+	if !con.JSON {
+		if err := printFound(con, found); err != nil {
+			return err
+		}
+	}
+	if some, question := setup.Acceptable(found.New()); len(some) > 0 {
+		if err := acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON); err != nil {
+			return err
+		}
+	}
+	text, err := write()
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		return showFirst(con, found, path, file.Text, text)
+	}
+	if err := con.Confirm(firstQuestion(con, o, path, plan, found.New()), o.yes); err != nil {
+		return err
+	}
+	if o.pin {
+		if err := con.Pin(ctx, path, text, found.New()); err != nil {
+			return err
+		}
+		if text, err = write(); err != nil {
+			return err
+		}
+	}
+	return writeFirst(con, found, path, file, text)
+}
+
+// firstResult is what --json prints of a new configuration.
+func firstResult(found *setup.Import, path string, written bool) map[string]any {
+	result := map[string]any{"file": path, "written": written, "servers": setup.Rows(found.Servers)}
+	if len(found.LeftOut) > 0 {
+		result["left_out"] = found.LeftOut
+	}
+	return result
+}
+
+// showFirst shows what would be written.
+func showFirst(con *Bridge, found *setup.Import, path string, before, after []byte) error {
+	if con.JSON {
+		return con.PrintJSON(firstResult(found, path, false))
+	}
+	fmt.Fprintln(con.Out)
+	con.PrintLines(setup.Diff(con.Shown(path), before, after, append(setup.Secrets(before), found.Secrets()...)))
+	fmt.Fprintln(con.Err, "nothing was written")
+	return nil
+}
+
+// firstQuestion asks whether to write, and to start the servers before that.
+func firstQuestion(con *Bridge, o initOptions, path string, plan setup.Plan, taken []*setup.Server) string {
+	question := fmt.Sprintf("write %s with %s of your clients, %s?", con.HomeShort(con.Shown(path)), cli.Count(len(taken), "server"), plan.Words(con.HomeShort))
+	if on := len(setup.Pinnable(taken)); o.pin && on > 0 {
+		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", cli.Count(on, "server"), question)
+	}
+	return question
+}
+
+// writeFirst writes a new configuration, and says what to do next.
+func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.File, text []byte) error {
+	result := firstResult(found, path, true)
+	if file.Existed {
+		backup, err := file.Backup()
+		if err != nil {
+			return err
+		}
+		result["backup"] = backup
+		fmt.Fprintf(con.Err, "a copy of the old one is at %s\n", con.HomeShort(backup))
+	}
+	file.Private()
+	if err := file.Write(text); err != nil {
+		return err
+	}
+	if con.JSON {
+		return con.PrintJSON(result)
+	}
+	fmt.Fprintf(con.Err, "wrote %s, which only you can read\n", con.HomeShort(path))
+	taken := found.New()
+	if slices.ContainsFunc(taken, func(s *setup.Server) bool { return len(s.Secrets) > 0 }) {
+		con.Told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
+	}
+	for _, line := range setup.PinnedWords(taken, con.Typed("tools review")) {
+		con.Told("%s", line)
+	}
+	fmt.Fprintf(con.Err, "next: %s\n", con.Typed("doctor"))
+	fmt.Fprintf(con.Err, "      %s\n", con.Typed("install "+found.Client()))
+	fmt.Fprintln(con.Err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
+	return nil
+}
+
+// planned says what a new configuration has besides servers: a template, and the folder
+// that the person is in.
+func planned(con *Bridge, path, template string) (setup.Plan, error) {
+	t, ok := templates.Find(template)
+	if !ok {
+		return setup.Plan{}, &cli.UsageError{Err: fmt.Errorf("there is no template %q; there are: %s", template, strings.Join(templates.Names(), ", "))}
+	}
+	p := setup.Plan{Profile: strings.ReplaceAll(t.Name, "-", "_"), Extends: t.Reference()}
+	p.WorkspaceIn(con.System().Folder, con.OwnFiles(path))
+	return p, nil
+}
+
+// printFound prints the servers that were found, and the places that were left out.
+func printFound(con *Bridge, found *setup.Import) error {
+	for _, l := range found.LeftOut {
+		con.Told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
+			cli.Count(l.Servers, "server"), l.Place, l.From)
+	}
+	if len(found.Servers) == 0 {
+		fmt.Fprintln(con.Err, "your clients have no servers that could be found")
+		return nil
+	}
+	return con.Table(setup.Table(found.Servers))
+}
+
+// acceptServers marks the servers of which the person accepts what is known.
+func acceptServers(con *Bridge, a cli.Acceptance, some []*setup.Server, question string, quiet bool) error {
+	if len(some) == 0 {
+		return nil
+	}
+	yes, err := a.Settle(con.Console, question, quiet)
+	for _, s := range some {
+		s.Accepted = yes
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+// Package setupcmd has the commands with which a person sets the bridge up: init writes
+// a first configuration, install puts the bridge into a client's file, and uninstall
+// takes it out again. Package bridge/setup does the work; what is here asks the person
+// and tells them. A Bridge, which the program fills in, says where its files are.
+package setupcmd
+
+import (
+	"context"
+
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+)
+
+// A Bridge is what the commands need of the program.
+type Bridge struct {
+	*cli.Console
+
+	File     func() (string, error)              // the configuration's path, absolute
+	Shown    func(path string) string            // that path as the person wrote it
+	Typed    func(command string) string         // a command as the person types it
+	System   func() clients.System               // where the files of clients are
+	OwnFiles func(path string) []string          // of a bridge with that configuration
+	Entry    func(path string) ([]string, error) // the command with which clients start it
+	User     func() string                       // the person at the terminal
+
+	Load    func() (*config.Config, error)
+	Parse   func(path string, text []byte) (*config.Config, error)
+	Rewrite func(path string, edit func(text []byte) ([]byte, error)) error
+	// Pin starts the servers of a configuration that is about to be written, and accepts
+	// the tools that they list.
+	Pin func(ctx context.Context, path string, text []byte, taking []*setup.Server) error
+	// Refuse makes an error about the setup as a whole, with a hint what to do.
+	Refuse func(err error, hint string) error
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/setupcmd"
+)
+
+// setupOf gives the commands of package setupcmd access to the program.
+func setupOf(con *console) *setupcmd.Bridge {
+	return &setupcmd.Bridge{
+		Console: &con.Console, File: con.file, Shown: con.shown, Load: con.load, User: thisUser,
+		Typed:    func(command string) string { return typed(con, command) },
+		System:   func() clients.System { return clientSystem(con) },
+		OwnFiles: func(path string) []string { return con.policy(path).OwnFiles },
+		Entry:    func(path string) ([]string, error) { return clientEntry(con, path) },
+		Parse: func(path string, text []byte) (*config.Config, error) {
+			return config.Parse(con.shown(path), text, con.Env, con.policy(path))
+		},
+		Rewrite: func(path string, edit func(text []byte) ([]byte, error)) error {
+			return rewrite(con, path, edit, func(*config.Config) error { return nil })
+		},
+		Pin: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
+			return pinTools(ctx, con, path, text, taking)
+		},
+		Refuse: func(err error, hint string) error { return &configError{err, hint} },
+	}
+}
+
+// clientSystem says where to look for the files of clients.
+func clientSystem(con *console) clients.System {
+	folder, err := os.Getwd()
+	if err != nil {
+		folder = ""
+	}
+	return clients.System{OS: runtime.GOOS, Env: con.Env, Folder: folder}
+}
+
+// clientEntry is the command with which clients start this bridge.
+func clientEntry(con *console, path string) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	command := []string{self, "run", "--config", path}
+	if con.environment != "" {
+		command = append(command, "--env", con.environment)
+	}
+	return command, nil
+}
