@@ -50,6 +50,8 @@ type DescribedCall struct {
 	Number int `json:"number"` // within its run
 	// Tool is server__tool where the calls of a request are of several tools.
 	Tool string `json:"tool,omitempty"`
+	// Planned reports that the call is not made yet: the script will make it.
+	Planned bool `json:"planned,omitempty"`
 	// Fields are the arguments: first those with a role, then the others in the order
 	// of the tool's schema, or if that is not known short ones before long ones.
 	Fields []Field `json:"fields"`
@@ -66,7 +68,7 @@ type DescribedCall struct {
 // first: no text can push a recipient out of sight. Marks are the texts that rules
 // show in place of what they hide.
 func describeCall(i Item, marks map[string]string) DescribedCall {
-	c := DescribedCall{Number: i.Call, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
+	c := DescribedCall{Number: i.Call, Planned: i.Planned, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
 	for _, s := range i.Sources {
 		c.Sources = append(c.Sources, canon.Escape(s))
 	}

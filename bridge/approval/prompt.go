@@ -131,8 +131,11 @@ func (d Description) cut() bool {
 // needsLine says what else a yes takes; empty if it takes nothing.
 func (d Description) needsLine() string {
 	text := ""
+	if slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return c.Planned }) {
+		text = "A yes to calls to come holds for " + canon.Counted(int(planFor.Minutes()), "minute") + ", for exactly these, in this order."
+	}
 	if len(d.said.needs) > 0 {
-		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
+		text = strings.TrimLeft(text+" ", " ") + "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
 	}
 	if d.Missing != "" {
 		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
@@ -173,7 +176,7 @@ func (d Description) argumentLines(room int) []string {
 	width := min(2, max(1, room/max(1, len(shown)))) * promptWidth
 	for n, one := range d.said.rows {
 		if shown[d.Calls[n].Number] {
-			lines = append(lines, one.line(d.Calls[n].Number, width))
+			lines = append(lines, one.line(d.Calls[n], width))
 		}
 	}
 	if more := len(d.Calls) - len(shown); more > 0 {
@@ -217,8 +220,11 @@ func fieldLines(begin string, fields []Field, room int) (lines []string) {
 
 // line writes one of several calls in width columns: each argument that differs is
 // named, as far as there is room, and after it as much of its value.
-func (one row) line(number, width int) string {
-	line, between := fmt.Sprintf("• Call %d: ", number), ""
+func (one row) line(c DescribedCall, width int) string {
+	line, between := fmt.Sprintf("• Call %d: ", c.Number), ""
+	if c.Planned {
+		line = fmt.Sprintf("• Call %d, to come: ", c.Number)
+	}
 	if one.begin != "" {
 		line, between = line+one.begin, ", "
 	}

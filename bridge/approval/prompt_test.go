@@ -58,6 +58,7 @@ type promptedItem struct {
 	Risk         profiles.Risk
 	About        About
 	Order        []string
+	Planned      bool
 }
 
 func (p prompted) request(t interface{ Fatal(...any) }) Request {
@@ -92,7 +93,7 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item := Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, About: one.About, Order: one.Order}
+		item := Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, About: one.About, Order: one.Order, Planned: one.Planned}
 		if item.Decision = r.Decision; one.Risk != 0 {
 			item.Decision.Risk = one.Risk
 		}
@@ -194,7 +195,7 @@ func TestPromptIsInert(t *testing.T) {
 // ours, and nothing that Markdown has a meaning for.
 func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 	lines := strings.Split(strings.TrimSuffix(prompt, "\n"), "\n")
-	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes needs ", "So far: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
+	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes ", "So far: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
 	needed := []string{"No answer by "}
 	if strings.HasPrefix(lines[0], "Call ") || strings.HasPrefix(lines[0], "Make ") {
 		needed = append(needed, "• ") // the question has none of the arguments

@@ -134,6 +134,11 @@ func (d *Description) askSeveral(r Request, calls []Item) {
 		d.said.rows = append(d.said.rows, one)
 	}
 	switch {
+	case len(high) > 0 && len(high) == len(calls) && !slices.ContainsFunc(high, func(risk phrase) bool { return risk != high[0] }):
+		d.said.risk = say("All of it is %s.", high[0])
+		for n := range d.said.rows {
+			d.said.rows[n].risk = phrase{}
+		}
 	case len(high) == 1:
 		d.said.risk = say("1 of them is %s.", ours(strings.ToUpper(d.Risk)))
 	case len(high) > 1:
