@@ -105,10 +105,15 @@ func (i Item) sort(fields []Field) {
 	for n, name := range i.Order {
 		place[canon.Escape(name)] = n
 	}
+	type rank struct{ role, name int }
+	ranks := make(map[string]rank, len(fields))
+	for _, f := range fields {
+		ranks[f.key] = rank{i.About.rank(f.key), guessed(f.key).at}
+	}
 	slices.SortStableFunc(fields, func(a, b Field) int {
 		x, known := place[a.key]
 		y, too := place[b.key]
-		byRole := cmp.Compare(i.About.rank(a.key), i.About.rank(b.key))
+		byRole := cmp.Compare(ranks[a.key].role, ranks[b.key].role)
 		switch {
 		case byRole != 0:
 			return byRole
@@ -118,8 +123,8 @@ func (i Item) sort(fields []Field) {
 			return -1
 		case known != too:
 			return 1
-		case i.About.rank(a.key) < len(tellingRoles):
-			return cmp.Or(cmp.Compare(guessed(a.key).at, guessed(b.key).at), natural(a.key, b.key))
+		case ranks[a.key].role < len(tellingRoles):
+			return cmp.Or(cmp.Compare(ranks[a.key].name, ranks[b.key].name), natural(a.key, b.key))
 		case a.long() != b.long() && b.long():
 			return -1
 		case a.long() != b.long():

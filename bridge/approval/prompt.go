@@ -237,7 +237,9 @@ func (one row) line(c DescribedCall, width int) string {
 		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
 		room, rest := width-columns(line+between), 0
 		for _, next := range one.fields[i+1:] {
-			rest += columns(next.name()) + len(", : 1,000 characters: …")
+			if rest += columns(next.name()) + len(", : 1,000 characters: …"); rest > room {
+				break // there may be thousands
+			}
 		}
 		next := f.line("", max(room-rest, min(room, 30)))
 		if columns(next) > room-min(rest, len(", "+more)) {

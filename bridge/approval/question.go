@@ -72,9 +72,11 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 			d.said.question = say("%s %d files?", ours(capital(strings.Join(words[:last], " "))), len(calls))
 		}
 	}
-	same := func(f Field) bool {
-		return slices.ContainsFunc(equal, func(e Field) bool { return e.key == f.key })
+	names := map[string]bool{}
+	for _, f := range equal {
+		names[f.key] = true
 	}
+	same := func(f Field) bool { return names[f.key] }
 	facts := first.facts(d.Calls[0].Fields)
 	common := !slices.ContainsFunc(calls, func(i Item) bool { return !sameFacts(i, first) })
 	for n, i := range calls {
@@ -148,10 +150,21 @@ func (d *Description) askSeveral(r Request, calls []Item) {
 
 // equal returns the arguments that all calls have with the same value.
 func (d *Description) equal() []Field {
+	type value struct {
+		key, value string
+		text       bool
+	}
+	count := map[value]int{}
+	for _, c := range d.Calls {
+		for _, f := range c.Fields {
+			if f.Hidden == 0 && !f.Cut {
+				count[value{f.key, f.value, f.Text}]++
+			}
+		}
+	}
 	var all []Field
 	for _, f := range d.Calls[0].Fields {
-		same := func(o Field) bool { return o.key == f.key && o.value == f.value && !o.Cut && o.Text == f.Text }
-		if f.Hidden == 0 && !slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return !slices.ContainsFunc(c.Fields, same) }) {
+		if f.Hidden == 0 && !f.Cut && count[value{f.key, f.value, f.Text}] == len(d.Calls) {
 			all = append(all, f)
 		}
 	}
