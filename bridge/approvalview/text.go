@@ -81,6 +81,9 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	for _, n := range d.Needs {
 		lines = append(lines, "  needs    "+n)
 	}
+	if d.Next != "" {
+		lines = append(lines, "  next     "+d.Next)
+	}
 	if d.Missing != "" {
 		lines = append(lines, "  so far   "+d.Missing)
 	}
