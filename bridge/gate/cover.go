@@ -20,7 +20,7 @@ import (
 	"codemode-bridge/profiles/known"
 )
 
-// cover says what wider answers to c would cover: what they bind, and what they leave
+// coverOf says what wider answers to c would cover: what they bind, and what they leave
 // free. A further call is held to that by its own cover, so whatever is not certain
 // here offers none, and covers nothing.
 //
@@ -28,7 +28,7 @@ import (
 // Free are the texts that a call writes or sends and, unless it deletes, the numbers
 // of items. Of a tool that nobody knows, an argument is free if its name says that it
 // is text or counts something, and its value does not look like anything else.
-func (r *Run) cover(view *View, c *call) approval.Cover {
+func coverOf(r *Run, view *View, c *call) approval.Cover {
 	w := covering{r: r, c: c, args: c.args.Value(), cover: approval.Cover{Kind: c.tool.Name}}
 	w.known = c.meaning != nil && c.meaning.Accepted
 	if reading, ok := view.reading(c.tool, w.args); ok {

@@ -85,7 +85,7 @@ func (s covers) of(tool, args string) approval.Cover {
 	}
 	c := &call{tool: is, args: parsed}
 	c.meaning = s.run.meaning(s.view, c)
-	return s.run.cover(s.view, c)
+	return coverOf(s.run, s.view, c)
 }
 
 func TestCoverOfACall(t *testing.T) {

@@ -240,7 +240,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
 	if err := r.intend(ctx, made); errors.Is(err, ledger.ErrUsedUp) {
-		return r.usedUp(ctx, c, made)
+		return g.usedUp(ctx, r, c, made)
 	} else if err != nil {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}

@@ -24,7 +24,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 		return err
 	}
 	if c.verdict != nil {
-		r.gate.broker.Used(c.verdict.Use)
+		r.gate.broker.Uses().Counts(c.verdict.Use)
 		c.verdict.Use = approval.Use{}
 	}
 	r.tally.add(c.effect(ledger.Unknown))
@@ -84,7 +84,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 // there is no such tool, and has no arguments when they could not be read.
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answer, error) {
 	if known != nil {
-		r.unused(known)
+		known.unused()
 	}
 	if r.host.Suspended() {
 		return Answer{}, ErrSuspended
