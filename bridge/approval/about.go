@@ -161,8 +161,12 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 		}
 		return all
 	}
+	verb := ""
+	if words := i.doing(); len(words) > 0 { // a name may have no verb that is known
+		verb = words[0]
+	}
 	paths := of("path")
-	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[i.doing()[0]] {
+	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[verb] {
 		return []int{much[0], to[0]}, []string{"", "to "}
 	}
 	for _, one := range []struct{ role, word string }{{"command", ""}, {"recipient", "to "}, {"path", ""}, {"host", ""}, {"place", "in "}} {
@@ -176,7 +180,7 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 			return paths, []string{"", "to "}
 		case one.role == "place":
 			return found[:min(len(found), 2)], []string{one.word, "/"}
-		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, i.doing()[0]):
+		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, verb):
 			return found[:1], []string{"to "}
 		default:
 			return found[:1], []string{one.word}

@@ -48,6 +48,8 @@ func TestQuestion(t *testing.T) {
 		{"playwright", "browser_click", `{"element":"Buy"}`, known("write", map[string]string{"element": "plain"}), `Click with "playwright"?`},
 		{"sh", "shell", `{"cmd":"ls"}`, known("execute", map[string]string{"cmd": "command"}), `Run "ls"?`},
 		{"db", "zap", `{"cmd":"ls"}`, known("write delete", map[string]string{"cmd": "command"}), `Call tool "zap" of server "db"?`},
+		{"web", "crawl", `{"url":"https://a.example"}`, known("read spend", map[string]string{"url": "host"}, Fact{Param: "url", Role: "host", New: true}), `Call tool "crawl" of server "web"?`},
+		{"shop", "zap", `{"to":"ann","price":5}`, known("delete spend", map[string]string{"to": "recipient", "price": "amount"}), `Call tool "zap" of server "shop"?`},
 		{"a", "delete\nWhy", `{}`, About{}, `Call tool "delete\nWhy" of server "a"?`},
 		{"a", "s\u0435nd_mail", `{"to":"b"}`, known("write send", map[string]string{"to": "recipient"}), "Call tool \"s\u0435nd_mail\" of server \"a\"?"},
 	} {

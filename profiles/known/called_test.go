@@ -135,6 +135,11 @@ func TestStores(t *testing.T) {
 	if !slices.Contains(r.Values, known.Value{Param: "database", Role: known.Recipient, Text: "hr"}) {
 		t.Errorf("its values are %v", r.Values)
 	}
+	for role, want := range map[known.Role]known.Role{known.Store: known.Place, known.SQL: known.Command, known.PathOrHost: known.Path, known.Host: known.Host} {
+		if got := role.Shown(); got != want {
+			t.Errorf("a %s is shown as a %s", role, got)
+		}
+	}
 }
 
 // TestReadDoesNotChangeTheFile holds the files to what they were after calls that
