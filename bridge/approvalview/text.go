@@ -63,7 +63,7 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	}
 	for _, call := range d.Calls {
 		if len(d.Calls) > 1 {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  call %d  %s", call.Number, call.Tool), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  call %d  %s", call.Number, call.Tool)+toCome[call.Planned], " "))
 		}
 		lines = append(lines, fieldLines(call.Fields)...)
 		for _, s := range call.Sources {
@@ -122,6 +122,9 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	}
 	return lines
 }
+
+// toCome marks a call that the script has not made yet.
+var toCome = map[bool]string{true: "  (to come)"}
 
 // editedLines shows the arguments with which whoever allowed a call replaced its own;
 // none if they did not.
