@@ -118,6 +118,8 @@ func TestDecide(t *testing.T) {
 		{"approve", `"scope":"once"`, "approved", approval.Verdict{Approve: true, Scope: approval.Once}},
 		{"deny", `"reason":"wrong address, ask me"`, "denied", approval.Verdict{Reason: approval.Declined, Text: "wrong address, ask me"}},
 		{"stop", `"reason":""`, "denied", approval.Verdict{Reason: approval.Declined, Stop: true}},
+		{"approve", `"scope":"once","list":true`, "approved", approval.Verdict{Approve: true, Scope: approval.Once, List: true}},
+		{"deny", `"list":true,"no_more":true`, "denied", approval.Verdict{Reason: approval.Declined, List: true, NoMore: true}},
 		{"approve", `"args":{"to":"someone@acme-corp.co","n":9007199254740993}`, "approved", approval.Verdict{Approve: true, Args: json.RawMessage(`{"to":"someone@acme-corp.co","n":9007199254740993}`)}},
 	} {
 		b := newBench(t)

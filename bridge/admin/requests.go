@@ -241,16 +241,16 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	var about *canon.Digest
 	var rows []int
 	var count int
-	var noMore bool
+	var noMore, list bool
 	var args json.RawMessage
 	if err := s.read(w, r, fields{"decision": &decision, "scope": &scope, "reason": &reason, "rows": &rows,
-		"args": &args, "typed": &typed, "count": &count, "no_more": &noMore, "digest": &about}); err != nil {
+		"args": &args, "typed": &typed, "count": &count, "no_more": &noMore, "list": &list, "digest": &about}); err != nil {
 		return err
 	}
 	if len(reason) > maxReason {
 		return invalid(fmt.Sprintf("a reason has at most %d bytes", maxReason), "")
 	}
-	v := approval.Verdict{Text: strings.TrimSpace(reason)}
+	v := approval.Verdict{Text: strings.TrimSpace(reason), List: list}
 	switch decision {
 	case "approve":
 		v.Approve, v.Scope, v.Count, v.Rows, v.Typed = true, approval.Scope(scope), count, rows, typed

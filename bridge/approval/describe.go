@@ -77,6 +77,8 @@ type Terms struct {
 	// Next says what is known of the calls and questions that come next; empty if
 	// nothing is.
 	Next string `json:"next,omitempty"`
+	// Spent is as in [Number]: the answer may say how to go on.
+	Spent int `json:"spent,omitempty"`
 	// Missing says which approvals there are and which are still needed, if one is
 	// not enough.
 	Missing string `json:"missing,omitempty"`
@@ -154,7 +156,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		Tool: canon.Escape(strings.Join(r.paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Difference: r.Difference, // made visible by whoever compared
-		Terms:      Terms{Covers: r.covers(), Next: r.next(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
+		Terms:      Terms{Covers: r.covers(), Next: r.next(), Spent: r.Spent, Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
 		Origin: Origin{Run: canon.Escape(r.Run), Done: r.Done, Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder),
 			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),

@@ -26,18 +26,7 @@ type plan struct {
 // next says what is known of the calls and questions that come after this one.
 func (r Request) next() string {
 	var all []string
-	planned := 0
-	for _, i := range r.Items {
-		if i.Planned {
-			planned++
-		}
-	}
-	switch {
-	case planned == 1:
-		all = append(all, "the last call is planned; a yes holds for it once, for 5 minutes, if the script makes it as it is here.")
-	case planned > 1:
-		all = append(all, fmt.Sprintf("the last %d calls are planned; a yes holds for each once, for 5 minutes, if the script makes them as they are here.", planned))
-	case len(r.Items) == 1 && r.Items[0].Loop:
+	if len(r.Items) == 1 && r.Items[0].Loop {
 		all = append(all, "the call is in a loop; more like it may follow.")
 	}
 	if r.Spent > 0 {
