@@ -84,6 +84,7 @@ func TestRealReaders(t *testing.T) {
 		showPrompt(t, show, text, map[string]any{"a": text})
 		showPrompt(t, show, text, map[string]any{text: map[string]any{text: []any{text, 1, nil}}})
 		showPrompt(t, show, text, map[string]any{"a": text}, map[string]any{text: text, "b": true}, map[string]any{})
+		showKnown(t, show, text)
 		showForms(t, show, text)
 	}
 	for range 1000 {
@@ -156,6 +157,27 @@ func showPrompt(t *testing.T, show func(string, [][2]any), other string, calls .
 		}
 	}
 	show(prompt, sent)
+}
+
+// showKnown shows calls of a tool that is known: the question has their values.
+func showKnown(t *testing.T, show func(string, [][2]any), text string) {
+	t.Helper()
+	raw, err := json.Marshal(map[string]any{"path": text, "a_b": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := canon.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := approval.Item{Call: 1, Server: text, Tool: "write_file", Shown: canon.Display(args, canon.DisplayOptions{}), Reads: []approval.Read{{Param: text, From: text}},
+		About: approval.About{Accepted: true, Roles: map[string]string{"path": "path"}, Facts: []approval.Fact{{Param: "path", Role: "path", Leads: text, Doubt: text}}}}
+	other := item
+	other.Tool = "delete_file"
+	for _, items := range [][]approval.Item{{item}, {item, item}, {item, other}} {
+		r := approval.Request{Server: text, Tool: "write_file", Items: items, Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Reasons: []profiles.Reason{{Kind: profiles.KindRisk, Risk: profiles.High, Detail: text}}}}
+		show(approval.Describe(r, approval.DescribeOptions{Zone: time.UTC}).Prompt(), nil)
+	}
 }
 
 // showForms shows what a server asks.

@@ -257,7 +257,7 @@ func (i Item) facts(fields []Field) []factSaid {
 		outer, _, _ := strings.Cut(f.Param, ".")
 		it := say("it")
 		if !slices.ContainsFunc(objects, func(n int) bool { return fields[n].key == outer }) {
-			it = argument(f.Param)
+			it = say("its %s", argument(f.Param))
 		}
 		if f.Doubt != "" {
 			add("doubt", say("programs may take %s for another %s: %s", it, ours(roleNouns[f.Role]), words(canon.Escape(f.Doubt))))
@@ -303,7 +303,7 @@ func wherePaths(paths []Fact) []factSaid {
 	case len(outside) == len(paths):
 		within, about = "outside your workspace", "outside"
 	case len(outside) > 0:
-		return []factSaid{{"outside", say("%s is outside your workspace", argument(outside[0].Param))}}
+		return []factSaid{{"outside", say("its %s is outside your workspace", argument(outside[0].Param))}}
 	}
 	switch {
 	case len(paths) == 1 && paths[0].Leads != "":

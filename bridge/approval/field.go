@@ -50,6 +50,8 @@ type DescribedCall struct {
 	Number int `json:"number"` // within its run
 	// Tool is server__tool where the calls of a request are of several tools.
 	Tool string `json:"tool,omitempty"`
+	// Planned reports that the call is not made yet: the script will make it.
+	Planned bool `json:"planned,omitempty"`
 	// Fields are the arguments: first those with a role, then the others in the order
 	// of the tool's schema, or if that is not known short ones before long ones.
 	Fields []Field `json:"fields"`
@@ -66,7 +68,7 @@ type DescribedCall struct {
 // first: no text can push a recipient out of sight. Marks are the texts that rules
 // show in place of what they hide.
 func describeCall(i Item, marks map[string]string) DescribedCall {
-	c := DescribedCall{Number: i.Call, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
+	c := DescribedCall{Number: i.Call, Planned: i.Planned, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
 	for _, s := range i.Sources {
 		c.Sources = append(c.Sources, canon.Escape(s))
 	}
@@ -103,10 +105,15 @@ func (i Item) sort(fields []Field) {
 	for n, name := range i.Order {
 		place[canon.Escape(name)] = n
 	}
+	type rank struct{ role, name int }
+	ranks := make(map[string]rank, len(fields))
+	for _, f := range fields {
+		ranks[f.key] = rank{i.About.rank(f.key), guessed(f.key).at}
+	}
 	slices.SortStableFunc(fields, func(a, b Field) int {
 		x, known := place[a.key]
 		y, too := place[b.key]
-		byRole := cmp.Compare(i.About.rank(a.key), i.About.rank(b.key))
+		byRole := cmp.Compare(ranks[a.key].role, ranks[b.key].role)
 		switch {
 		case byRole != 0:
 			return byRole
@@ -116,8 +123,8 @@ func (i Item) sort(fields []Field) {
 			return -1
 		case known != too:
 			return 1
-		case i.About.rank(a.key) < len(tellingRoles):
-			return cmp.Or(cmp.Compare(guessed(a.key).at, guessed(b.key).at), natural(a.key, b.key))
+		case ranks[a.key].role < len(tellingRoles):
+			return cmp.Or(cmp.Compare(ranks[a.key].name, ranks[b.key].name), natural(a.key, b.key))
 		case a.long() != b.long() && b.long():
 			return -1
 		case a.long() != b.long():

@@ -43,9 +43,9 @@ type ours string
 
 // words turns a text of ours that may contain a name of others' into an argument
 // of say: it counts as ours only if it consists of words that every reader shows
-// unchanged.
+// unchanged, and is no longer than a sentence of ours.
 func words(shown string) any {
-	if plainWords.MatchString(shown) {
+	if len(shown) <= promptLong*promptWidth && plainWords.MatchString(shown) {
 		return ours(shown)
 	}
 	return shown
@@ -99,8 +99,11 @@ func called(shown string) ours {
 	return ours(theirs(shown))
 }
 
-// argument makes the name of an argument, in display form, an argument of say.
-func argument(shown string) phrase { return phrase{canon.Escape(shown), string(called(shown))} }
+// argument makes the name of an argument an argument of say.
+func argument(name string) phrase {
+	shown := canon.Escape(name)
+	return phrase{shown, string(called(shown))}
+}
 
 // named makes the name of a tool or server, in display form, an argument of say that
 // stands in quotes everywhere.

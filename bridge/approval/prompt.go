@@ -11,10 +11,11 @@ import (
 
 // The space a prompt may take: terminal clients show it in a small window. It has
 // 12 rows of promptWidth, and at most 25 if there are several calls, many warnings
-// or demands on an answer.
+// or demands on an answer; 32 if there is much to say of each of many calls.
 const (
 	promptRows     = 12
 	promptMost     = 25
+	promptSeveral  = 32
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
 	sameRows       = 2 // rows of what several calls have in common
@@ -41,7 +42,7 @@ func (d Description) Prompt() string {
 		long = promptWidth - 1
 	}
 	var bottom []string
-	for _, line := range []string{d.reasonLine(), d.needsLine(), d.scriptLine(long)} {
+	for _, line := range []string{d.reasonLine(), d.needsLine(), d.nextLine(), d.scriptLine(long)} {
 		if line != "" {
 			bottom = append(bottom, line)
 		}
@@ -130,13 +131,23 @@ func (d Description) cut() bool {
 // needsLine says what else a yes takes; empty if it takes nothing.
 func (d Description) needsLine() string {
 	text := ""
+	if slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return c.Planned }) {
+		text = "A yes to calls to come holds for " + canon.Counted(int(planFor.Minutes()), "minute") + ", for exactly these, in this order."
+	}
 	if len(d.said.needs) > 0 {
-		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
+		text = strings.TrimLeft(text+" ", " ") + "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
 	}
 	if d.Missing != "" {
 		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
 	}
 	return text
+}
+
+func (d Description) nextLine() string {
+	if d.Next == "" {
+		return ""
+	}
+	return "Next: " + d.Next
 }
 
 // warningLines returns as many warnings as fit into room rows.
@@ -172,7 +183,7 @@ func (d Description) argumentLines(room int) []string {
 	width := min(2, max(1, room/max(1, len(shown)))) * promptWidth
 	for n, one := range d.said.rows {
 		if shown[d.Calls[n].Number] {
-			lines = append(lines, one.line(d.Calls[n].Number, width))
+			lines = append(lines, one.line(d.Calls[n], width))
 		}
 	}
 	if more := len(d.Calls) - len(shown); more > 0 {
@@ -216,22 +227,31 @@ func fieldLines(begin string, fields []Field, room int) (lines []string) {
 
 // line writes one of several calls in width columns: each argument that differs is
 // named, as far as there is room, and after it as much of its value.
-func (one row) line(number, width int) string {
-	line, between := fmt.Sprintf("• Call %d: ", number), ""
+func (one row) line(c DescribedCall, width int) string {
+	line, between := fmt.Sprintf("• Call %d: ", c.Number), ""
+	if c.Planned {
+		line = fmt.Sprintf("• Call %d, to come: ", c.Number)
+	}
 	if one.begin != "" {
 		line, between = line+one.begin, ", "
 	}
-	width -= columns(one.said())
+	if one.begin != "" || len(one.facts) > 0 {
+		width = 2 * promptWidth
+	}
+	said := one.said(width - columns(line) - len(", and 10,000 more arguments"))
+	width -= columns(said)
 	for i, f := range one.fields {
 		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
 		room, rest := width-columns(line+between), 0
 		for _, next := range one.fields[i+1:] {
-			rest += columns(next.name()) + len(", : 1,000 characters: …")
+			if rest += columns(next.name()) + len(", : 1,000 characters: …"); rest > room {
+				break // there may be thousands
+			}
 		}
 		next := f.line("", max(room-rest, min(room, 30)))
 		if columns(next) > room-min(rest, len(", "+more)) {
-			if i > 0 || one.begin != "" {
-				return line + between + more + one.said()
+			if i > 0 || one.begin != "" || len(one.facts) > 0 {
+				return line + between + more + said
 			}
 			next = theirsWithin(f.key, 40) + ": …"
 		}
@@ -240,17 +260,22 @@ func (one row) line(number, width int) string {
 	switch {
 	case between != "":
 	case one.none:
-		line += "no arguments."
+		line += "no arguments"
 	default:
-		line += "nothing else."
+		line += "nothing else"
 	}
-	return line + one.said()
+	return line + said
 }
 
-// said is what is known of where the values of the call lead.
-func (one row) said() string {
-	if len(one.facts) == 0 {
+// said is what is known of where the values of the call lead, and its risk from high
+// on, in room columns.
+func (one row) said(room int) string {
+	all := dialogs(one.facts)
+	if one.risk.dialog != "" {
+		all = append([]string{one.risk.dialog}, all...)
+	}
+	if len(all) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(dialogs(one.facts), "; ") + ")"
+	return " (" + listed("", all, "; ", "fact", max(room, len("10 more facts"))) + ")"
 }

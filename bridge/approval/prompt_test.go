@@ -40,13 +40,7 @@ type prompted struct {
 	Order                 []string
 	Reads                 []Read
 	// Items are calls of several tools, or with facts of their own.
-	Items []struct {
-		Server, Tool string
-		Args         json.RawMessage
-		Risk         profiles.Risk
-		About        About
-		Order        []string
-	}
+	Items []promptedItem
 	// Decision replaces what would be the usual one, but for the risk.
 	Decision    *profiles.Decision
 	DidNotCount string
@@ -56,6 +50,15 @@ type prompted struct {
 	Says        string
 	RiskWhy     string
 	Minutes     int // to answer; 5
+}
+
+type promptedItem struct {
+	Server, Tool string
+	Args         json.RawMessage
+	Risk         profiles.Risk
+	About        About
+	Order        []string
+	Planned      bool
 }
 
 func (p prompted) request(t interface{ Fatal(...any) }) Request {
@@ -90,7 +93,7 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item := Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, About: one.About, Order: one.Order}
+		item := Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, About: one.About, Order: one.Order, Planned: one.Planned}
 		if item.Decision = r.Decision; one.Risk != 0 {
 			item.Decision.Risk = one.Risk
 		}
@@ -155,6 +158,9 @@ func TestPromptIsInert(t *testing.T) {
 				rapid.Map(rapid.SliceOfN(nasty, 0, 3), func(l []string) any { return l }),
 				rapid.Map(rapid.MapOfN(nasty, nasty, 0, 3), func(m map[string]string) any { return m })), 0, 9).Draw(t, label)
 			delete(m, "__proto__")
+			if rapid.Bool().Draw(t, "path") {
+				m["path"] = nasty.Draw(t, "value of path")
+			}
 			text, err := json.Marshal(m)
 			if err != nil {
 				t.Fatal(err)
@@ -164,8 +170,21 @@ func TestPromptIsInert(t *testing.T) {
 		p := prompted{Tool: nasty.Draw(t, "tool"), Server: nasty.Draw(t, "server"), Profile: "p", Risk: profiles.High, Done: rapid.IntRange(0, 1e6).Draw(t, "done"),
 			Why: nasty.Draw(t, "why"), Summary: nasty.Draw(t, "summary"), At: "http://127.0.0.1:7421/r/q1", Sources: rapid.SliceOfN(nasty, 0, 4).Draw(t, "sources"),
 			RequireReason: rapid.Bool().Draw(t, "reason"), Preview: []analysis.CallSite{{Name: nasty.Draw(t, "name"), Loop: true}, {}}, Checks: []string{"arguments"}}
+		if rapid.Bool().Draw(t, "known") {
+			p.Tool = rapid.SampledFrom([]string{"write_file", "move_file", "send_mail", "run_command", p.Tool}).Draw(t, "known tool")
+			p.About = About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": rapid.SampledFrom(tellingRoles).Draw(t, "role"), nasty.Draw(t, "name"): "path"},
+				Facts: []Fact{{Param: "path", Role: "path", Inside: rapid.Bool().Draw(t, "inside"), Leads: nasty.Draw(t, "leads"), RunsLater: "git runs what stands there"},
+					{Param: nasty.Draw(t, "param"), Role: "host", New: true, Doubt: nasty.Draw(t, "doubt")}}}
+		}
+		several := rapid.Bool().Draw(t, "several tools")
 		for i := range rapid.IntRange(1, maxItems).Draw(t, "calls") {
-			p.Calls = append(p.Calls, args(fmt.Sprint("args", i)))
+			raw := args(fmt.Sprint("args", i))
+			if !several {
+				p.Calls = append(p.Calls, raw)
+				continue
+			}
+			one := promptedItem{Server: nasty.Draw(t, "server"), Tool: rapid.OneOf(nasty, rapid.Just("write_file")).Draw(t, "tool"), Args: raw, About: p.About}
+			p.Items = append(p.Items, one)
 		}
 		inert(t, p.prompt(t)+"\n")
 	})
@@ -176,7 +195,7 @@ func TestPromptIsInert(t *testing.T) {
 // ours, and nothing that Markdown has a meaning for.
 func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 	lines := strings.Split(strings.TrimSuffix(prompt, "\n"), "\n")
-	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes needs ", "So far: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
+	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes ", "So far: ", "Next: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
 	needed := []string{"No answer by "}
 	if strings.HasPrefix(lines[0], "Call ") || strings.HasPrefix(lines[0], "Make ") {
 		needed = append(needed, "• ") // the question has none of the arguments
@@ -224,7 +243,11 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 		at = i
 		needed = slices.DeleteFunc(needed, func(s string) bool { return s == starts[i] })
 	}
-	if len(needed) > 0 || used > promptMost {
+	most := promptMost
+	if strings.Count(prompt, "\n• Call ") > promptArgs {
+		most = promptSeveral
+	}
+	if len(needed) > 0 || used > most {
 		t.Errorf("%d rows, and these are missing: %q\n%s", used, needed, prompt)
 	}
 }

@@ -16,6 +16,7 @@ type row struct {
 	none   bool    // it has no arguments at all
 	fields []Field // that are not told elsewhere
 	facts  []phrase
+	risk   phrase // from high on
 }
 
 // questionWidth is about how much of one value a question has: two rows.
@@ -71,9 +72,11 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 			d.said.question = say("%s %d files?", ours(capital(strings.Join(words[:last], " "))), len(calls))
 		}
 	}
-	same := func(f Field) bool {
-		return slices.ContainsFunc(equal, func(e Field) bool { return e.key == f.key })
+	names := map[string]bool{}
+	for _, f := range equal {
+		names[f.key] = true
 	}
+	same := func(f Field) bool { return names[f.key] }
 	facts := first.facts(d.Calls[0].Fields)
 	common := !slices.ContainsFunc(calls, func(i Item) bool { return !sameFacts(i, first) })
 	for n, i := range calls {
@@ -128,11 +131,16 @@ func (d *Description) askSeveral(r Request, calls []Item) {
 			one.facts = append(one.facts, f.text)
 		}
 		if risk.plain != "" {
-			one.facts, high = append(one.facts, risk), append(high, risk)
+			one.risk, high = risk, append(high, risk)
 		}
 		d.said.rows = append(d.said.rows, one)
 	}
 	switch {
+	case len(high) > 0 && len(high) == len(calls) && !slices.ContainsFunc(high, func(risk phrase) bool { return risk != high[0] }):
+		d.said.risk = say("All of it is %s.", high[0])
+		for n := range d.said.rows {
+			d.said.rows[n].risk = phrase{}
+		}
 	case len(high) == 1:
 		d.said.risk = say("1 of them is %s.", ours(strings.ToUpper(d.Risk)))
 	case len(high) > 1:
@@ -142,10 +150,21 @@ func (d *Description) askSeveral(r Request, calls []Item) {
 
 // equal returns the arguments that all calls have with the same value.
 func (d *Description) equal() []Field {
+	type value struct {
+		key, value string
+		text       bool
+	}
+	count := map[value]int{}
+	for _, c := range d.Calls {
+		for _, f := range c.Fields {
+			if f.Hidden == 0 && !f.Cut {
+				count[value{f.key, f.value, f.Text}]++
+			}
+		}
+	}
 	var all []Field
 	for _, f := range d.Calls[0].Fields {
-		same := func(o Field) bool { return o.key == f.key && o.value == f.value && !o.Cut && o.Text == f.Text }
-		if f.Hidden == 0 && !slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return !slices.ContainsFunc(c.Fields, same) }) {
+		if f.Hidden == 0 && !f.Cut && count[value{f.key, f.value, f.Text}] == len(d.Calls) {
 			all = append(all, f)
 		}
 	}

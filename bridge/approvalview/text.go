@@ -63,7 +63,7 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	}
 	for _, call := range d.Calls {
 		if len(d.Calls) > 1 {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  call %d  %s", call.Number, call.Tool), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  call %d  %s", call.Number, call.Tool)+toCome[call.Planned], " "))
 		}
 		lines = append(lines, fieldLines(call.Fields)...)
 		for _, s := range call.Sources {
@@ -75,8 +75,14 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 		lines = append(lines, "  ! "+w)
 	}
 	lines = append(lines, "  why      "+strings.Join(d.Why, "; "), "  a yes    "+d.Covers)
+	if wider := e.WiderWords(); wider != "" {
+		lines = append(lines, "  wider    "+wider)
+	}
 	for _, n := range d.Needs {
 		lines = append(lines, "  needs    "+n)
+	}
+	if d.Next != "" {
+		lines = append(lines, "  next     "+d.Next)
 	}
 	if d.Missing != "" {
 		lines = append(lines, "  so far   "+d.Missing)
@@ -116,6 +122,9 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	}
 	return lines
 }
+
+// toCome marks a call that the script has not made yet.
+var toCome = map[bool]string{true: "  (to come)"}
 
 // editedLines shows the arguments with which whoever allowed a call replaced its own;
 // none if they did not.

@@ -33,7 +33,7 @@ function judge(c, html) {
   const text = oneLine(decode(html.replace(/<br ?\/?>\n?/g, "\n").replace(/<[^>]*>/g, "")));
   if (text !== oneLine(c.plain)) return "it reads " + text;
   // A name is a code span, or a plain word.
-  const shown = [...html.matchAll(/(?:<code>([^<]*)<\/code>|\b(\w[\w-]*)): <code>([^<]*)<\/code>/g)].map(m => [m[2] ?? parse(decode(m[1])), parse(decode(m[3]))]);
+  const shown = [...html.matchAll(/(?:<code>([^<]*)<\/code>|\b(\w[\w-]*)): (?=<code>([^<]*)<\/code>)/g)].map(m => [m[2] ?? parse(decode(m[1])), parse(decode(m[3]))]);
   for (const pair of c.sent ?? [])
     if (!shown.some(one => isDeepStrictEqual(one, pair))) return "it does not show " + JSON.stringify(pair);
 }
