@@ -151,6 +151,14 @@ func (i Item) doing() []string {
 	return nil
 }
 
+// verb returns the first word of what a call does, or "" if there are none.
+func (i Item) verb() string {
+	if words := i.doing(); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
 // objects returns the fields that a question is about, and the words before each.
 func (i Item) objects(fields []Field) (about []int, before []string) {
 	of := func(role string) (all []int) {
@@ -161,12 +169,8 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 		}
 		return all
 	}
-	verb := ""
-	if words := i.doing(); len(words) > 0 { // a name may have no verb that is known
-		verb = words[0]
-	}
 	paths := of("path")
-	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[verb] {
+	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[i.verb()] {
 		return []int{much[0], to[0]}, []string{"", "to "}
 	}
 	for _, one := range []struct{ role, word string }{{"command", ""}, {"recipient", "to "}, {"path", ""}, {"host", ""}, {"place", "in "}} {
@@ -180,7 +184,7 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 			return paths, []string{"", "to "}
 		case one.role == "place":
 			return found[:min(len(found), 2)], []string{one.word, "/"}
-		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, verb):
+		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, i.verb()):
 			return found[:1], []string{"to "}
 		default:
 			return found[:1], []string{one.word}

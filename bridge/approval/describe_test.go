@@ -207,6 +207,16 @@ func TestClockSaysTheDayWhenItIsAnother(t *testing.T) {
 	}
 }
 
+// What a call does may have no word: its server's name is all of its tool's, and it has
+// several effects. The question then names the tool.
+func TestQuestionWithoutAVerb(t *testing.T) {
+	p := prompted{Tool: "git_remote", Server: "git", Args: json.RawMessage(`{"url":"https://mirror.example/x.git"}`),
+		About: About{Accepted: true, Effects: []string{"read", "write"}, Roles: map[string]string{"url": "host"}}}
+	if got := Describe(p.request(t), DescribeOptions{}).Prompt(); !strings.Contains(got, "git_remote") || !strings.Contains(got, "mirror.example") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestOddHosts(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"url", "https://example.com/a?b=http://other.org", ""},
