@@ -157,7 +157,7 @@ func TestParallelCallsOfALoopAreOneQuestion(t *testing.T) {
 }
 
 func TestSessionGrant(t *testing.T) {
-	p := &person{answer: says("session_any")}
+	p := &person{answer: says("session")}
 	remember := true
 	b := newBench(t, asks(func(s *profiles.ProfileSpec) {
 		s.Rules = []profiles.RuleSpec{{Tools: []string{"a__echo"}, Risk: ptr("low"), Remember: &remember}}

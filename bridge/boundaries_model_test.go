@@ -148,7 +148,7 @@ func (t wording) view() *gate.View {
 		if catalogs[all] == nil {
 			var servers []catalog.Server
 			for _, name := range names {
-				servers = append(servers, catalog.Server{Name: name, Tools: []catalog.Definition{{Name: "write", Input: []byte(`{"type":"object"}`)}}})
+				servers = append(servers, catalog.Server{Name: name, Tools: []catalog.Definition{{Name: "write", Input: []byte(`{"type":"object","properties":{"page":{},"number":{},"size":{}}}`)}}})
 			}
 			catalogs[all] = catalog.Build(servers)
 		}

@@ -353,7 +353,7 @@ func (n *neighbourhood) newScript(id int) string {
 	var calls []string
 	for i := range 1 + n.rand.Intn(4) {
 		server := one(n.rand, []string{"db", "db", "db", "store", "log"})
-		calls = append(calls, fmt.Sprintf("codemode.%s__write({s: %d, n: %d, ms: %d})", server, id, i+1, one(n.rand, []int{0, 0, 0, 1500})))
+		calls = append(calls, fmt.Sprintf("codemode.%s__write({page: %d, number: %d, size: %d})", server, id, i+1, one(n.rand, []int{0, 0, 0, 1500})))
 	}
 	switch n.rand.Intn(3) {
 	case 0: // one after the other
@@ -408,15 +408,15 @@ func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 	case !v.Approve:
 		v.Reason = approval.Declined
 	case e.Decision.Remember && n.rand.Intn(3) == 0:
-		v.Scope = approval.AnyArgs
+		v.Scope = approval.SessionScope
 	}
 	about := make(map[numbered]consent)
 	for _, i := range e.Items {
-		var args struct{ N int }
+		var args struct{ Number int }
 		if err := json.Unmarshal(i.Shown.JSON, &args); err != nil {
 			n.Error(err)
 		}
-		about[numbered{e.Run, args.N}] = consent{i.Key.Configuration, i.Key.Server, i.Key.Identity}
+		about[numbered{e.Run, args.Number}] = consent{i.Key.Configuration, i.Key.Server, i.Key.Identity}
 	}
 	n.log("at %s, %v %s is said to %v of script %d", p.name, v.Approve, v.Scope, slices.Collect(maps.Keys(about)), n.script[e.Run])
 	n.mu.Lock()
@@ -425,7 +425,7 @@ func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 		if v.Approve { // it stands in the books before anybody hears of it
 			n.model.yeses[call] = c
 		}
-		if v.Scope == approval.AnyArgs {
+		if v.Scope == approval.SessionScope {
 			n.model.grants = append(n.model.grants, granted{c, e.Items[0].Key.Session})
 		}
 	}
@@ -738,22 +738,22 @@ func (p *process) Call(ctx context.Context, server, identity, tool string, raw j
 	if !there || identity != "" && is != identity || !p.life.alive() {
 		return nil, &upstream.Error{Server: server, Tool: tool, Kind: upstream.UnknownServer, Err: errors.New("there is no such server any more")}
 	}
-	var args struct{ S, N, MS int }
+	var args struct{ Page, Number, Size int }
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
 	p.n.mu.Lock()
-	run := p.n.sending[intended{p, args.S, args.N}]
+	run := p.n.sending[intended{p, args.Page, args.Number}]
 	if over, ok := p.n.overFor[run]; ok && time.Since(over) > time.Second {
-		p.n.problemLocked("%s made a call of script %d, which was cancelled", p.name, args.S)
+		p.n.problemLocked("%s made a call of script %d, which was cancelled", p.name, args.Page)
 	}
-	c := reached{numbered: numbered{run, args.N}, config: p.config.ID, server: server, identity: is, policy: policy}
+	c := reached{numbered: numbered{run, args.Number}, config: p.config.ID, server: server, identity: is, policy: policy}
 	if wrong := p.n.model.wrong(c); wrong != "" {
-		p.n.problemLocked("%s made call %d of script %d, at %s (%s), %s", p.name, args.N, args.S, server, is, wrong)
+		p.n.problemLocked("%s made call %d of script %d, at %s (%s), %s", p.name, args.Number, args.Page, server, is, wrong)
 	}
 	p.n.mu.Unlock()
 	select {
-	case <-time.After(time.Duration(args.MS) * time.Millisecond):
+	case <-time.After(time.Duration(args.Size) * time.Millisecond):
 		return json.RawMessage(text("done")), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -780,16 +780,16 @@ func (w watched) Record(ctx context.Context, r ledger.Record) error {
 		n.model.began[r.Run] = origin{w.p.config.ID, r.Session, has.servers, has.policy}
 		n.runs = append(n.runs, r.Run)
 		var id int
-		fmt.Sscanf(r.Script[strings.Index(r.Script, "{s: "):], "{s: %d", &id)
+		fmt.Sscanf(r.Script[strings.Index(r.Script, "{page: "):], "{page: %d", &id)
 		n.script[r.Run] = id
 		n.mu.Unlock()
 	case ledger.Intent:
-		var args struct{ S, N int }
+		var args struct{ Page, Number int }
 		if err := json.Unmarshal(r.Args, &args); err != nil {
 			return err
 		}
 		n.mu.Lock()
-		n.sending[intended{w.p, args.S, args.N}] = r.Run
+		n.sending[intended{w.p, args.Page, args.Number}] = r.Run
 		n.mu.Unlock()
 	}
 	return w.mortalStore.Record(ctx, r)

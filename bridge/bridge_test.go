@@ -146,7 +146,7 @@ func newView(t testing.TB, spec profiles.Spec, more ...string) *gate.View {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	any := json.RawMessage(`{"type":"object"}`)
+	any := json.RawMessage(`{"type":"object","properties":{"path":{},"text":{},"n":{},"x":{}}}`)
 	a := []catalog.Definition{{Name: "echo", Description: "Says what it hears", Input: any}, {Name: "fail", Input: any}, {Name: "image", Input: any}, {Name: "wait", Input: any}}
 	for _, name := range more {
 		a = append(a, catalog.Definition{Name: name, Input: any})

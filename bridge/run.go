@@ -132,19 +132,17 @@ type gateHost run
 
 var _ gate.Host = (*gateHost)(nil)
 
-func (h *gateHost) Profiles() []string  { return h.runner.roster.addedProfiles(h.session) }
-func (h *gateHost) AnswersItself() bool { return h.session.reflex.ByItself() }
-func (h *gateHost) ApproveAt() string   { return h.runner.o.ApproveAt(h.id) }
-func (h *gateHost) Stop(why error)      { (*run)(h).stop(why) }
+func (h *gateHost) Profiles() []string           { return h.runner.roster.addedProfiles(h.session) }
+func (h *gateHost) AnswersItself() bool          { return h.session.reflex.ByItself() }
+func (h *gateHost) ApproveAt() string            { return h.runner.o.ApproveAt(h.id) }
+func (h *gateHost) Stop(why error)               { (*run)(h).stop(why) }
+func (h *gateHost) Asks(call int)                { h.yield(call) }
+func (h *gateHost) Idle() (int, <-chan struct{}) { return h.life.Idle() }
 
 func (h *gateHost) Attended() bool {
 	at := (*run)(h).now()
 	return h.fetched || at.Attended()
 }
-
-func (h *gateHost) Asks(call int) { h.yield(call) }
-
-func (h *gateHost) Idle() (int, <-chan struct{}) { return h.life.Idle() }
 
 func (h *gateHost) Sends(call int) bool {
 	h.slots.Enter(h.ctx, call, h.limits.parallel)
@@ -156,7 +154,6 @@ func (h *gateHost) Returns(call int) {
 	(*run)(h).update(lifecycle.Event{Kind: lifecycle.Returns, Call: call})
 }
 func (h *gateHost) Suspended() bool { return (*run)(h).now().Phase == lifecycle.Suspended }
-
 func (h *gateHost) Unasked(denied *approval.DeniedError) {
 	if h.unasked != nil {
 		h.unasked(denied)
@@ -221,7 +218,6 @@ func (h *workerHost) Idle(open int) {
 	}
 }
 
-// Yields keeps what lets other calls go on while one waits.
 func (h *workerHost) Yields(yield func(call int)) { h.yield = yield }
 
 // Call does what the script asks for.

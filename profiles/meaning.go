@@ -375,7 +375,7 @@ func (m *Meaning) risk() Reason {
 		}
 	}
 	for _, r := range m.Recipients {
-		if r.New {
+		if r.New && changes(m.Effects) {
 			return say(High, "%s names a recipient who is new here", r.Param)
 		}
 	}
@@ -385,8 +385,14 @@ func (m *Meaning) risk() Reason {
 		return say(High, "%s", out)
 	case changes(m.Effects):
 		return say(Medium, "it changes something")
+	case len(m.Unknown) > 0:
+		return say(Medium, "nobody knows what %s means here", m.Unknown[0])
 	case out != "":
 		return say(Medium, "%s", out)
+	case m.Accepted && len(m.Unknown) > 0:
+		return say(Medium, "nobody has said what the argument %s means", m.Unknown[0])
+	case slices.ContainsFunc(m.Recipients, func(r RecipientFact) bool { return r.New }):
+		return say(Medium, "it reads where nobody has approved a call yet")
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
 		return say(Medium, "it reads outside the workspace")
 	case m.Net == "chosen":

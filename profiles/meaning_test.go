@@ -155,6 +155,7 @@ func TestRiskByMeaning(t *testing.T) {
 		{Medium, write("workspace", inside("a")), "changes"},
 		{Medium, Meaning{Effects: []string{"send"}, Where: "remote", Recipients: []RecipientFact{{Name: "ann"}}}, "changes"},
 		{High, Meaning{Effects: []string{"send"}, Where: "remote", Recipients: []RecipientFact{{Param: "to", Name: "bob", New: true}}}, "recipient"},
+		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Recipients: []RecipientFact{{Param: "database", Name: "hr", New: true}}}, "nobody has approved"},
 		{High, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "example.com", New: true}}}, "new here"},
 		{High, write("workspace", outside("/etc/hosts")), "outside"},
 		{High, write("workspace", hook), "git runs it"},
@@ -183,6 +184,29 @@ func TestRiskByMeaning(t *testing.T) {
 		}
 		if c.Meaning.Accepted, c.Meaning.Unknown = true, []string{"more"}; p.Decide(c).Risk != High {
 			t.Errorf("%+v: an argument that nobody knows does not count", test.m)
+		}
+	}
+}
+
+// An argument that nobody knows raises what a tool's words suggest, and never lowers it.
+func TestUnknownArgumentsRaise(t *testing.T) {
+	t.Parallel()
+	p := profile(t, `{"default": "risk"}`)
+	for _, test := range []struct {
+		tool     string
+		accepted bool
+		unknown  []string
+		want     Risk
+	}{
+		{"s__get_pods", true, nil, Low},
+		{"s__get_pods", true, []string{"resourceType"}, Medium},
+		{"s__get_pods", false, []string{"resourceType"}, Low}, // of a file that nobody has verified
+		{"s__delete_pods", true, []string{"resourceType"}, High},
+	} {
+		c := call(t, test.tool, `{}`)
+		c.Meaning = &Meaning{Accepted: test.accepted, Effects: []string{"read"}, Where: "remote", Net: "fixed", Unknown: test.unknown}
+		if got := p.Decide(c).Risk; got != test.want {
+			t.Errorf("%+v: risk %s", test, got)
 		}
 	}
 }

@@ -401,15 +401,15 @@ func TestStartRun(t *testing.T) {
 func TestGrants(t *testing.T) {
 	b := newBench(t)
 	e, verdicts := b.ask(question{decision: rememberable})
-	b.as("mia").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"scope":"session_any"`)).want(200)
+	b.as("mia").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"scope":"session"`)).want(200)
 	<-verdicts
 	var list struct{ Grants []Grant }
 	b.as("vic").do("GET", "/api/grants", "").want(200).into(&list)
-	want := []Grant{{Script: "mail__send", Server: "mail", Tool: "send", Profile: "supervised", Client: "claude-code", Covers: "any arguments", AnyArgs: true, By: "mia"}}
+	want := []Grant{{Script: "mail__send", Server: "mail", Tool: "send", Profile: "supervised", Client: "claude-code", Covers: "send to finance@acme-corp.co; any body", Bound: []approval.Bound{{Param: "to", Kind: approval.ToRecipient, Value: "finance@acme-corp.co"}}, Free: []string{"body"}, By: "mia"}}
 	if diff := cmp.Diff(want, list.Grants, cmpopts.IgnoreFields(Grant{}, "ID", "Session", "Made", "Until", "Left")); diff != "" {
 		t.Fatalf("grants (-want +got):\n%s", diff)
 	}
-	b.atPage("ada").do("GET", "/grants", "").want(200).says("any arguments", list.Grants[0].ID)
+	b.atPage("ada").do("GET", "/grants", "").want(200).says("send to finance@acme-corp.co; any body", list.Grants[0].ID)
 	id := list.Grants[0].ID
 	b.as("bob").do("DELETE", "/api/grants/"+id, "").refused(403, "role")
 	b.as("ada").do("DELETE", "/api/grants/"+id, "").want(200)

@@ -139,12 +139,16 @@ func (q question) request(t *testing.T) []approval.Request {
 		if err != nil {
 			t.Fatal(err)
 		}
+		cover := q.cover
+		if to, ok := args.Value()["to"].(string); ok && d.Remember && !cover.Offered() {
+			cover = approval.Cover{Kind: q.tool, Bound: []approval.Bound{{Param: "to", Kind: approval.ToRecipient, Value: to}}, Free: []string{"body"}}
+		}
 		all = append(all, approval.Request{
 			Run: q.run, Client: "claude-code", Requester: q.requester, Server: "mail", Tool: q.tool, Script: "mail__" + q.tool, Decision: d,
 			Checks:  []string{"arguments", "tool unchanged", "policy unchanged"},
 			Preview: analysis.Report{Calls: []analysis.CallSite{{Name: "mail__" + q.tool, Position: analysis.Position{Line: 12, Column: 3}, Loop: true}}},
 			Done:    6,
-			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 12, Column: 3}, Shown: canon.Display(args, canon.DisplayOptions{}), Always: q.always, Cover: q.cover,
+			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 12, Column: 3}, Shown: canon.Display(args, canon.DisplayOptions{}), Always: q.always, Cover: cover,
 				Key: approval.Key{Session: "s1", Profile: "supervised", Server: "mail", Tool: q.tool, Definition: "def", Revision: "rev", Args: args.Digest()}}},
 		})
 	}

@@ -8,26 +8,28 @@ import (
 	"net/http"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
 
 // A Grant is a grant as the API shows it.
 type Grant struct {
-	ID      string    `json:"id"`
-	Script  string    `json:"script"` // the tool's name in scripts
-	Server  string    `json:"server"`
-	Tool    string    `json:"tool"`
-	Profile string    `json:"profile,omitempty"`
-	Session string    `json:"session"`
-	Client  string    `json:"client,omitempty"` // of the session, as it calls itself
-	Covers  string    `json:"covers,omitempty"` // the arguments, in words, cut where they are long
-	AnyArgs bool      `json:"any_args"`
-	Args    string    `json:"args,omitempty"` // the digest of the only arguments it covers
-	By      string    `json:"by"`
-	Made    time.Time `json:"made"`
-	Until   time.Time `json:"until"`
-	Left    int       `json:"left"` // uses
+	ID      string           `json:"id"`
+	Script  string           `json:"script"` // the tool's name in scripts
+	Server  string           `json:"server"`
+	Tool    string           `json:"tool"`
+	Profile string           `json:"profile,omitempty"`
+	Session string           `json:"session"`
+	Client  string           `json:"client,omitempty"` // of the session, as it calls itself
+	Run     string           `json:"run,omitempty"`    // whose calls alone it covers; empty for all of the session's
+	Covers  string           `json:"covers,omitempty"` // what it binds and leaves free, in words
+	Bound   []approval.Bound `json:"bound,omitempty"`
+	Free    []string         `json:"free,omitempty"`
+	By      string           `json:"by"`
+	Made    time.Time        `json:"made"`
+	Until   time.Time        `json:"until"`
+	Left    int              `json:"left"` // uses
 	// Configuration names the one whose calls it covers, if it is another one.
 	Configuration string `json:"configuration,omitempty"`
 }
@@ -40,9 +42,9 @@ func (s *Site) grants(ctx context.Context) ([]Grant, error) {
 	shown := []Grant{}
 	for _, g := range all {
 		one := Grant{ID: g.ID, Script: canon.Escape(g.Script), Server: canon.Escape(g.Key.Server), Tool: canon.Escape(g.Key.Tool),
-			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, Client: canon.Escape(g.Client), Covers: g.Covers, AnyArgs: g.AnyArgs, By: canon.Escape(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
-		if !g.AnyArgs {
-			one.Args = g.Key.Args.String()
+			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, Client: canon.Escape(g.Client), Run: g.Run, Covers: g.Covers, Bound: g.Cover.Bound, Free: g.Cover.Free, By: canon.Escape(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
+		if !g.Cover.Offered() {
+			one.Covers = "nothing: it is of an earlier release"
 		}
 		if g.Key.Configuration != s.o.Configuration {
 			one.Configuration = canon.Escape(cmp.Or(g.Configuration, "another"))

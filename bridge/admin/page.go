@@ -154,6 +154,8 @@ type detail struct {
 	Wait   int64 // milliseconds before an approval is accepted
 	// Whole reports whether an approval is accepted only after all arguments were visible.
 	Whole bool
+	// Wide are the yeses that cover more, Noes the no that refuses more.
+	Wide, Noes []approval.Choice
 }
 
 // Over reports whether the request can no longer be answered.
@@ -343,6 +345,14 @@ func readTime(r Request) int64 {
 func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.StoredRequest) (*detail, error) {
 	d := &detail{Request: r, May: func(verb string) bool { return who.May(approval.Verb(verb)) },
 		Name: canon.Escape(e.Tool), Wait: readTime(r), Whole: needsReading(r)}
+	for _, c := range e.Choices(true) {
+		switch {
+		case c.Scope == approval.RunScope, c.Scope == approval.SessionScope:
+			d.Wide = append(d.Wide, c)
+		case c.NoMore:
+			d.Noes = append(d.Noes, c)
+		}
+	}
 	for _, i := range e.Items {
 		d.Raw = append(d.Raw, pretty(i.Shown.JSON))
 	}

@@ -35,11 +35,13 @@ type Request struct {
 	Asked   time.Time `json:"asked"`
 	Until   time.Time `json:"until"` // then it is denied
 	// What an approval may and must have.
-	Remember bool   `json:"remember"`        // a scope beyond "once"
-	Reason   bool   `json:"reason_needed"`   // and of whom
-	Typed    bool   `json:"typed_needed"`    // the tool's name, in typed
-	Editable bool   `json:"args_editable"`   // what is shown is all that is sent
-	May      bool   `json:"you_may_approve"` // by role, risk and delegation
+	Remember bool   `json:"remember"`         // a scope beyond "once"
+	Wider    string `json:"wider,omitempty"`  // what such a scope binds and leaves free, in words
+	Counts   []int  `json:"counts,omitempty"` // the numbers of calls that are proposed for the scope "run"
+	Reason   bool   `json:"reason_needed"`    // and of whom
+	Typed    bool   `json:"typed_needed"`     // the tool's name, in typed
+	Editable bool   `json:"args_editable"`    // what is shown is all that is sent
+	May      bool   `json:"you_may_approve"`  // by role, risk and delegation
 	MayNot   string `json:"you_may_not,omitempty"`
 	// Elsewhere reports whether another configuration asks. Its bridge then judges
 	// whether an answer counts, and May only says that one may be given.
@@ -99,11 +101,13 @@ func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 	}
 	r := Request{
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
-		Asked: e.Asked, Until: e.Until, Remember: d.Remember, Reason: d.RequireReason, Typed: d.Manual,
+		Asked: e.Asked, Until: e.Until, Remember: len(e.Wider()) > 0, Wider: e.WiderWords(), Reason: d.RequireReason, Typed: d.Manual,
 		Editable: e.Editable(), Elsewhere: elsewhere,
 		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: votes}),
 	}
-	r.Unjudged = e.Unjudged()
+	if r.Unjudged = e.Unjudged(); r.Remember {
+		r.Counts = e.Counts()
+	}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
 		r.Verdict, r.By, r.At, r.Edited = &v, cmp.Or(v.By, v.Stopped), v.Time, e.EditedCall()
@@ -236,9 +240,11 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	var decision, scope, reason, typed string
 	var about *canon.Digest
 	var rows []int
+	var count int
+	var noMore bool
 	var args json.RawMessage
 	if err := s.read(w, r, fields{"decision": &decision, "scope": &scope, "reason": &reason, "rows": &rows,
-		"args": &args, "typed": &typed, "digest": &about}); err != nil {
+		"args": &args, "typed": &typed, "count": &count, "no_more": &noMore, "digest": &about}); err != nil {
 		return err
 	}
 	if len(reason) > maxReason {
@@ -247,14 +253,17 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	v := approval.Verdict{Text: strings.TrimSpace(reason)}
 	switch decision {
 	case "approve":
-		v.Approve, v.Scope, v.Rows, v.Typed = true, approval.Scope(scope), rows, typed
+		v.Approve, v.Scope, v.Count, v.Rows, v.Typed = true, approval.Scope(scope), count, rows, typed
+		if noMore {
+			return invalid("no_more belongs to a no", "")
+		}
 		if len(args) > 0 && string(args) != "null" {
 			v.Args = args
 		}
 	case "deny", "stop":
-		v.Stop = decision == "stop"
-		if scope != "" || rows != nil || len(args) > 0 || typed != "" {
-			return invalid("a no has a reason and nothing else", "")
+		v.Stop, v.NoMore = decision == "stop", noMore
+		if scope != "" || count != 0 || rows != nil || len(args) > 0 || typed != "" {
+			return invalid("a no has a reason and no_more, and nothing else", "")
 		}
 	default:
 		return invalid(`decision must be "approve", "deny" or "stop"`, `"stop" is a no that ends the run`)

@@ -108,8 +108,11 @@ func (b *Broker) awaitTurn(ctx context.Context, w *waitingCall, idle func() (int
 		if idle != nil {
 			calls, moves = idle()
 		}
+		b.mu.Lock()
+		left := b.questions.gathered(w, calls)
+		b.mu.Unlock()
 		var further <-chan time.Time
-		if left := b.gathered(w, calls); left > 0 {
+		if left > 0 {
 			further = time.After(left)
 		} else {
 			moves = nil
@@ -123,12 +126,6 @@ func (b *Broker) awaitTurn(ctx context.Context, w *waitingCall, idle func() (int
 			return false
 		}
 	}
-}
-
-func (b *Broker) gathered(w *waitingCall, calls int) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.questions.gathered(w, calls)
 }
 
 // left returns how long people still have to answer a question.

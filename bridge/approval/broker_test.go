@@ -872,7 +872,7 @@ func grant(t *testing.T, b *Broker, r Request, scope Scope) {
 // sends has a grant answer a call, which is then sent.
 func sends(t *testing.T, b *Broker, r Request) {
 	t.Helper()
-	b.Used(wantAnswer(t, asks(t.Context(), b, r), "yes").verdict.Use)
+	b.Uses().Counts(wantAnswer(t, asks(t.Context(), b, r), "yes").verdict.Use)
 }
 
 // A grant ends, is used up, is visible, and is never broader than

@@ -30,12 +30,11 @@ type Choice struct {
 func (c Choice) Yes() bool { return c.Scope != "" }
 
 // Choices returns the answers that the request offers, "no" first. A session says
-// whether the client has one, in which a yes can be remembered; later whether its
-// run has asked before.
-func (r Request) Choices(session, later bool) []Choice {
+// whether the client has one, in which a yes can be remembered.
+func (r Request) Choices(session bool) []Choice {
 	all := []Choice{{Value: "no", Title: "No"}}
-	if later {
-		all = append(all, Choice{Value: "no_more", Title: "No to every further call of this tool in this script", NoMore: true})
+	if r.Before > 0 {
+		all = append(all, Choice{Value: "no_more", Title: noMore(len(r.paths())), NoMore: true})
 	}
 	all = append(all, Choice{Value: "stop", Title: "No, and stop the script", Stop: true})
 	once := "Yes, this call"
@@ -44,7 +43,7 @@ func (r Request) Choices(session, later bool) []Choice {
 	}
 	all = append(all, Choice{Value: string(Once), Title: once, Scope: Once})
 	wider := r.Wider()
-	if len(wider) == 0 {
+	if len(wider) == 0 || len(r.Counts()) == 0 {
 		return all
 	}
 	all = append(all, Choice{Value: string(RunScope), Title: "Yes, and calls like this in this run, up to a number", Scope: RunScope})
@@ -52,6 +51,13 @@ func (r Request) Choices(session, later bool) []Choice {
 		all = append(all, Choice{Value: string(SessionScope), Title: "Yes, for this session: " + whereOf(wider), Scope: SessionScope})
 	}
 	return all
+}
+
+func noMore(tools int) string {
+	if tools > 1 {
+		return "No to every further call of these tools in this script"
+	}
+	return "No to every further call of this tool in this script"
 }
 
 // whereOf says in a few words what wider answers are limited to.

@@ -174,7 +174,7 @@ func (c Cover) String() string {
 		return "this call only: " + c.None
 	}
 	text := canon.Escape(c.Kind)
-	if where := c.Where(); where != "" && c.Bound[0].Kind == Exact {
+	if where := c.Where(); where != "" && c.exact()[0].Kind == Exact {
 		text += " with " + where
 	} else if where != "" {
 		text += " " + where

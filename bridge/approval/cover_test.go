@@ -163,6 +163,7 @@ func TestChoices(t *testing.T) {
 	t.Parallel()
 	once := question(1)
 	wider := question(1, remembered)
+	later := question(1, remembered, func(r *Request) { r.Before = 1 })
 	fold := question(1, remembered)
 	for n := 2; n <= 20; n++ {
 		fold.Items = append(fold.Items, question(n, remembered).Items...)
@@ -176,23 +177,23 @@ func TestChoices(t *testing.T) {
 	mixed := question(1, remembered)
 	mixed.Items = append(mixed.Items, once.Items...)
 	for name, row := range map[string]struct {
-		r              Request
-		session, later bool
-		want           []string
-		counts         []int
+		r       Request
+		session bool
+		want    []string
+		counts  []int
 	}{
-		"once":                        {once, true, false, []string{"no", "stop", "once"}, nil},
-		"wider":                       {wider, true, false, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
-		"wider, later":                {wider, true, true, []string{"no", "no_more", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
-		"wider, without a session":    {wider, false, false, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
-		"twenty calls":                {fold, true, false, []string{"no", "stop", "once", "run", "session"}, []int{100, 1000}},
-		"too many kinds of calls":     {kinds, true, false, []string{"no", "stop", "once"}, nil},
-		"one of them is not offered":  {mixed, true, false, []string{"no", "stop", "once"}, nil},
-		"what needs a reason":         {question(1, remembered, func(r *Request) { r.Decision.RequireReason = true }), true, false, []string{"no", "stop", "once"}, nil},
-		"what several have to answer": {question(1, remembered, quorum(2, false)), true, false, []string{"no", "stop", "once"}, nil},
+		"once":                        {once, true, []string{"no", "stop", "once"}, nil},
+		"wider":                       {wider, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, later":                {later, true, []string{"no", "no_more", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, without a session":    {wider, false, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
+		"twenty calls":                {fold, true, []string{"no", "stop", "once", "run", "session"}, []int{100, 1000}},
+		"too many kinds of calls":     {kinds, true, []string{"no", "stop", "once"}, nil},
+		"one of them is not offered":  {mixed, true, []string{"no", "stop", "once"}, nil},
+		"what needs a reason":         {question(1, remembered, func(r *Request) { r.Decision.RequireReason = true }), true, []string{"no", "stop", "once"}, nil},
+		"what several have to answer": {question(1, remembered, quorum(2, false)), true, []string{"no", "stop", "once"}, nil},
 	} {
 		var got []string
-		for _, c := range row.r.Choices(row.session, row.later) {
+		for _, c := range row.r.Choices(row.session) {
 			got = append(got, c.Value)
 			if c.Yes() != (c.Scope != "") || c.Title == "" {
 				t.Errorf("%s: %+v", name, c)
@@ -205,7 +206,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: numbers %v, want %v", name, row.r.Counts(), row.counts)
 		}
 	}
-	all := wider.Choices(true, true)
+	all := later.Choices(true)
 	var titles []string
 	for _, c := range all {
 		titles = append(titles, c.Title)

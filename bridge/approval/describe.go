@@ -74,6 +74,9 @@ type Terms struct {
 	// Covers is what an approval covers, and Needs what else it takes.
 	Covers string   `json:"covers"`
 	Needs  []string `json:"needs,omitempty"`
+	// Next says what is known of the calls and questions that come next; empty if
+	// nothing is.
+	Next string `json:"next,omitempty"`
 	// Missing says which approvals there are and which are still needed, if one is
 	// not enough.
 	Missing string `json:"missing,omitempty"`
@@ -151,7 +154,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		Tool: canon.Escape(strings.Join(r.paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Difference: r.Difference, // made visible by whoever compared
-		Terms:      Terms{Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
+		Terms:      Terms{Covers: r.covers(), Next: r.next(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
 		Origin: Origin{Run: canon.Escape(r.Run), Done: r.Done, Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder),
 			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
@@ -298,10 +301,10 @@ func (r Request) guessedDifferently(rule string) bool {
 
 func (r Request) covers() string {
 	switch {
-	case r.Decision.Remember && len(r.Items) > 1:
-		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones in this session, if you choose so.", len(r.Items))
-	case r.Decision.Remember:
-		return "Yes sends this call; it may hold for later ones in this session, if you choose so."
+	case len(r.Wider()) > 0 && len(r.Items) > 1:
+		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones like these, if you choose so.", len(r.Items))
+	case len(r.Wider()) > 0:
+		return "Yes sends this call; it may hold for later ones like it, if you choose so."
 	case len(r.Items) > 1:
 		return fmt.Sprintf("Yes sends these %d calls, once each.", len(r.Items))
 	default:

@@ -117,8 +117,10 @@ const maxCovers = 300
 // use answers a request from a grant, and reserves a use for each of its calls. A
 // call whose approval may not be remembered is asked about even if there is a grant.
 func (s grantBook) use(ctx context.Context, r Request) (Verdict, bool, error) {
-	if !mayWiden(r.Decision) {
-		return Verdict{}, false, nil
+	for _, i := range r.Calls() {
+		if !mayWiden(i.Decision) || !i.Cover.Offered() {
+			return Verdict{}, false, nil
+		}
 	}
 	all, err := s.valid(ctx)
 	if err != nil {
@@ -170,8 +172,15 @@ func (s grantBook) endRun(run string) error {
 	return s.o.Store.DropGrants(background(), func(g Grant) bool { return g.Run == run })
 }
 
-// Used says that the intent of a call is recorded, and with it the use of a grant.
-func (b *Broker) Used(u Use) {
+// Uses are the uses of grants that wait for the records of their calls.
+type Uses struct{ b *Broker }
+
+// Uses returns the uses of grants that wait for the records of their calls.
+func (b *Broker) Uses() Uses { return Uses{b} }
+
+// Counts says that the intent of a call is recorded, and with it the use of a grant.
+func (s Uses) Counts(u Use) {
+	b := s.b
 	if u.Grant == "" {
 		return
 	}
@@ -180,17 +189,26 @@ func (b *Broker) Used(u Use) {
 		b.o.Logger.Error("counting the use of a grant", "grant", u.Grant, "err", err)
 		return
 	}
-	b.Unused(u)
+	s.GiveBack(u)
 }
 
-// Unused gives back a use that was reserved for a call that was not sent.
-func (b *Broker) Unused(u Use) {
+// UsedUp ends a grant that has no uses left, whatever the store of requests says.
+func (s Uses) UsedUp(ctx context.Context, u Use) error {
+	err := s.b.store.UpdateGrant(ctx, u.Grant, func(g *Grant) error { g.Left = 0; return nil })
+	if errors.Is(err, ErrUnknown) {
+		return nil
+	}
+	return err
+}
+
+// GiveBack gives back a use that was reserved for a call that was not sent.
+func (s Uses) GiveBack(u Use) {
 	if u.Grant == "" {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.questions.grants.release(u.Grant, 1)
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	s.b.questions.grants.release(u.Grant, 1)
 }
 
 // valid returns the grants that hold at this moment, the oldest first.

@@ -117,10 +117,10 @@ func TestUsesAreReserved(t *testing.T) {
 		}
 		fourth := asks(t.Context(), b, question(4, remembered))
 		stillAsks(t, fourth)
-		b.Unused(third)
+		b.Uses().GiveBack(third)
 		wantAnswer(t, asks(t.Context(), b, question(5, remembered)), "yes")
-		b.Used(second)
-		b.Used(third)
+		b.Uses().Counts(second)
+		b.Uses().Counts(third)
 		if left := grants(t, b); len(left) > 0 {
 			t.Errorf("left are %+v", left)
 		}

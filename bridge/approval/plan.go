@@ -2,7 +2,9 @@ package approval
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,6 +21,29 @@ const planFor = 5 * time.Minute
 type plan struct {
 	question *openQuestion
 	approved time.Time // when a person said yes; zero before that
+}
+
+// next says what is known of the calls and questions that come after this one.
+func (r Request) next() string {
+	var all []string
+	planned := 0
+	for _, i := range r.Items {
+		if i.Planned {
+			planned++
+		}
+	}
+	switch {
+	case planned == 1:
+		all = append(all, "the last call is planned; a yes holds for it once, for 5 minutes, if the script makes it as it is here.")
+	case planned > 1:
+		all = append(all, fmt.Sprintf("the last %d calls are planned; a yes holds for each once, for 5 minutes, if the script makes them as they are here.", planned))
+	case len(r.Items) == 1 && r.Items[0].Loop:
+		all = append(all, "the call is in a loop; more like it may follow.")
+	}
+	if r.Spent > 0 {
+		all = append(all, fmt.Sprintf("This session has asked %d questions; say how to go on.", r.Spent))
+	}
+	return strings.Join(all, " ")
 }
 
 // number is the call's number in its run; 0 for a planned call that was not made.
@@ -92,7 +117,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false

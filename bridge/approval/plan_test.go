@@ -152,3 +152,35 @@ func TestPlanOfASuspendedRun(t *testing.T) {
 		b.EndRun("r1")
 	})
 }
+
+// Whoever answers reads what is known of what comes next.
+func TestNextInWords(t *testing.T) {
+	plan := func(n int) func(*Request) {
+		return func(r *Request) {
+			for range n {
+				i := r.Items[0]
+				i.Planned = true
+				r.Items = append(r.Items, i)
+			}
+		}
+	}
+	looped := func(r *Request) { r.Items[0].Loop = true }
+	spent := func(r *Request) { r.Spent = 20 }
+	for name, row := range map[string]struct {
+		r    Request
+		want string
+	}{
+		"a call":             {question(1), ""},
+		"in a loop":          {question(1, looped), "the call is in a loop; more like it may follow."},
+		"one planned":        {question(1, plan(1)), "the last call is planned; a yes holds for it once, for 5 minutes, if the script makes it as it is here."},
+		"two planned":        {question(1, plan(2)), "the last 2 calls are planned; a yes holds for each once, for 5 minutes, if the script makes them as they are here."},
+		"the budget's end":   {question(1, spent), "This session has asked 20 questions; say how to go on."},
+		"in a loop, and all": {question(1, looped, spent), "the call is in a loop; more like it may follow. This session has asked 20 questions; say how to go on."},
+	} {
+		d := Describe(row.r, DescribeOptions{})
+		if diff := cmp.Diff(row.want, d.Next); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		inert(t, d.Prompt()+"\n")
+	}
+}

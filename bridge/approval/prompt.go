@@ -42,7 +42,7 @@ func (d Description) Prompt() string {
 		long = promptWidth - 1
 	}
 	var bottom []string
-	for _, line := range []string{d.reasonLine(), d.needsLine(), d.scriptLine(long)} {
+	for _, line := range []string{d.reasonLine(), d.needsLine(), d.nextLine(), d.scriptLine(long)} {
 		if line != "" {
 			bottom = append(bottom, line)
 		}
@@ -141,6 +141,13 @@ func (d Description) needsLine() string {
 		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
 	}
 	return text
+}
+
+func (d Description) nextLine() string {
+	if d.Next == "" {
+		return ""
+	}
+	return "Next: " + d.Next
 }
 
 // warningLines returns as many warnings as fit into room rows.

@@ -195,7 +195,7 @@ func TestPromptIsInert(t *testing.T) {
 // ours, and nothing that Markdown has a meaning for.
 func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 	lines := strings.Split(strings.TrimSuffix(prompt, "\n"), "\n")
-	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes ", "So far: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
+	starts := []string{"", "Summary: ", "• ", "! ", "Tool ", "Your ", "A yes ", "So far: ", "Next: ", "The model's script", "A model's summary, unchecked: ", "No answer by "}
 	needed := []string{"No answer by "}
 	if strings.HasPrefix(lines[0], "Call ") || strings.HasPrefix(lines[0], "Make ") {
 		needed = append(needed, "• ") // the question has none of the arguments

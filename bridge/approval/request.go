@@ -75,30 +75,40 @@ type Request struct {
 	Preview analysis.Report `json:"preview"`
 	// Done counts the calls that the run had already sent.
 	Done int `json:"done"`
-	// Before counts the requests that the run put to people before this one. Spent,
-	// if above zero, counts those of the session, which are all that it may put
-	// without asking how to go on: see Verdict.List.
-	Before int `json:"before,omitempty"`
-	Spent  int `json:"spent,omitempty"`
+	Number
 	// Separate reports that the requester's own approval does not count.
-	Separate bool `json:"separate,omitempty"`
-	// Again says that the run may have asked about this call before it was
-	// suspended; if so, that request is reused.
-	Again bool `json:"-"`
-	// Plan are the other calls that the script makes, as its preview has them, if all
-	// that people would be asked about are known. Their numbers do not count.
-	Plan []Item `json:"-"`
-	// Idle, if not nil, says how many calls of the run have no answer and are not
-	// under way at a server, once the script can do nothing more before one of them
-	// is answered; before that it is 0, and below if nobody knows. The channel is
-	// closed when that changes. People are asked only then, or after a short time,
-	// about all calls that wait; if nobody knows, or Idle is nil, at once.
-	Idle func() (int, <-chan struct{}) `json:"-"`
+	Separate      bool `json:"separate,omitempty"`
+	Circumstances `json:"-"`
 	// Asked is when the request was opened, Grown when the last call joined it,
 	// and Until when it is denied for want of an answer.
 	Asked time.Time `json:"asked"`
 	Grown time.Time `json:"grown"`
 	Until time.Time `json:"until"`
+}
+
+// A Number says how many requests there were before.
+type Number struct {
+	// Before counts the requests that the run put to people before this one. Spent,
+	// if above zero, counts those of the session, which are all that it may put
+	// without asking how to go on: see Verdict.List.
+	Before int `json:"before,omitempty"`
+	Spent  int `json:"spent,omitempty"`
+}
+
+// Circumstances are what whoever makes a call knows besides. Nobody stores them.
+type Circumstances struct {
+	// Again says that the run may have asked about this call before it was
+	// suspended; if so, that request is reused.
+	Again bool
+	// Plan are the other calls that the script makes, as its preview has them, if all
+	// that people would be asked about are known. Their numbers do not count.
+	Plan []Item
+	// Idle, if not nil, says how many calls of the run have no answer and are not
+	// under way at a server, once the script can do nothing more before one of them
+	// is answered; before that it is 0, and below if nobody knows. The channel is
+	// closed when that changes. People are asked only then, or after a short time,
+	// about all calls that wait; if nobody knows, or Idle is nil, at once.
+	Idle func() (int, <-chan struct{})
 }
 
 // An Item is one call of a Request.

@@ -146,14 +146,14 @@ func (s *schedule) ask(session, run string) {
 			case !r.Decision.Remember || s.granted[ofSession]+s.granted[ofRun] <= 0:
 				s.Errorf("a grant that nobody made let through %+v", r)
 			case !sent:
-				s.b.Unused(v.Use)
+				s.b.Uses().GiveBack(v.Use)
 			default:
 				of := ofSession
 				if s.granted[of] == 0 {
 					of = ofRun
 				}
 				s.granted[of]--
-				s.b.Used(v.Use)
+				s.b.Uses().Counts(v.Use)
 			}
 		case v.Approve:
 			if s.allowed[key] == 0 {

@@ -22,7 +22,7 @@ const (
 // reasons; or neither needs more than a yes, and there is room, for so many places of
 // the script.
 func (r Request) takes(s Request, places int) bool {
-	had, call := r.Calls(), s.Calls()[0]
+	had, call := r.Items, s.Items[0]
 	switch {
 	case r.hasPlan(): // only what is planned belongs to it
 		return false

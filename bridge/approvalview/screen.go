@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -105,6 +106,19 @@ type step struct {
 // why is the step that asks for a reason.
 func why(label string) step {
 	return step{label, func(v *approval.Verdict, line string) bool { v.Text = line; return true }}
+}
+
+// howMany is the step that asks for how many calls a yes holds in its run.
+func howMany(r approval.Request) step {
+	var words []string
+	for _, n := range r.Counts() {
+		words = append(words, strconv.Itoa(n))
+	}
+	return step{"for how many calls like this in this run (" + strings.Join(words, ", ") + "): ", func(v *approval.Verdict, line string) bool {
+		n, err := strconv.Atoi(line)
+		v.Count = n
+		return err == nil && n >= len(r.Items) && n <= approval.MaxCount
+	}}
 }
 
 // sure is the step that asks for a second key.
@@ -245,7 +259,7 @@ func (w *watch) key(msg tea.KeyPressMsg) tea.Cmd {
 		w.scroll = max(0, w.scroll-w.height/2)
 	case "v", "enter":
 		w.details, w.scroll = !w.details, 0
-	case "a", "s", "d", "r", "x", "e":
+	case "a", "s", "n", "d", "r", "x", "e":
 		switch {
 		case !ok:
 			w.status = "nothing waits for a person"
@@ -281,12 +295,16 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 			return nil
 		}
 		return edit(e)
-	case "s":
-		if !e.Decision.Remember {
+	case "s", "n":
+		if len(e.Wider()) == 0 || len(e.Counts()) == 0 {
 			w.say(e.ID, "a yes to this call counts only once")
 			return nil
 		}
-		w.begin(e, approval.Verdict{Approve: true, Scope: approval.SessionScope})
+		if key == "s" {
+			w.begin(e, approval.Verdict{Approve: true, Scope: approval.SessionScope})
+		} else {
+			w.begin(e, approval.Verdict{Approve: true, Scope: approval.RunScope})
+		}
 	default:
 		w.begin(e, approval.Verdict{Approve: true})
 	}
@@ -309,6 +327,9 @@ func (w *watch) begin(e approval.StoredRequest, v approval.Verdict) {
 	}
 	if e.Decision.RequireReason {
 		steps = append(steps, why("why (this call needs a reason): "))
+	}
+	if v.Scope == approval.RunScope {
+		steps = append(steps, howMany(e.Request))
 	}
 	if len(steps) == 0 {
 		steps = append(steps, sure)
@@ -493,9 +514,9 @@ func (w *watch) help() string {
 }
 
 var helps = []string{
-	"a approve  s for the session  e edit  d deny  r deny, why  x deny, stop  v details  j/k move  q quit",
-	"a approve  s session  e edit  d deny  r why  x stop  v details  j/k move  q quit",
-	"a yes s session e edit d no r why x stop v all q",
+	"a approve  n several in this run  s for the session  e edit  d deny  r deny, why  x deny, stop  v details  j/k move  q quit",
+	"a approve  n several  s session  e edit  d deny  r why  x stop  v details  j/k move  q quit",
+	"a yes n several s session e edit d no r why x stop v all q",
 	"a yes d no v all q quit",
 }
 

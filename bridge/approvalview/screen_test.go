@@ -88,7 +88,10 @@ func TestKeysAnswer(t *testing.T) {
 	t.Parallel()
 	manual := func(r *approval.Request) { r.Decision.Manual = true }
 	reason := func(r *approval.Request) { r.Decision.Risk, r.Decision.RequireReason = profiles.Critical, true }
-	remember := func(r *approval.Request) { r.Decision.Risk, r.Decision.Remember = profiles.Low, true }
+	remember := func(r *approval.Request) {
+		r.Decision.Risk, r.Decision.Remember = profiles.Low, true
+		r.Items[0].Cover = approval.Cover{Kind: "delete", Free: []string{"n"}}
+	}
 	for _, row := range []struct {
 		name, keys string
 		change     []func(*approval.Request)
@@ -103,6 +106,7 @@ func TestKeysAnswer(t *testing.T) {
 		{name: "no", keys: "d", want: &approval.Verdict{}},
 		{name: "no, why", keys: "rwrong box<enter>", want: &approval.Verdict{Text: "wrong box"}},
 		{name: "no, stop", keys: "xstop it<enter>", want: &approval.Verdict{Stop: true, Text: "stop it"}},
+		{name: "several in this run", keys: "n20<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.RunScope, Count: 20}},
 		{name: "for the session", keys: "sy<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.SessionScope}},
 		{name: "not for the session", keys: "sy<enter>", status: "only once"},
 		{name: "a reason is needed", keys: "ait is due<enter>", change: []func(*approval.Request){reason}, want: &approval.Verdict{Approve: true, Text: "it is due"}},
@@ -114,7 +118,7 @@ func TestKeysAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScreen(asks("q1", `{"to": "bob@example.com"}`, row.change...))
 				time.Sleep(time.Second)
-				if strings.HasPrefix(row.keys, "a") || strings.HasPrefix(row.keys, "s") {
+				if strings.ContainsRune("asn", rune(row.keys[0])) {
 					s.press("v") // all of it has been read
 				}
 				s.press(row.keys)

@@ -75,8 +75,14 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 		lines = append(lines, "  ! "+w)
 	}
 	lines = append(lines, "  why      "+strings.Join(d.Why, "; "), "  a yes    "+d.Covers)
+	if wider := e.WiderWords(); wider != "" {
+		lines = append(lines, "  wider    "+wider)
+	}
 	for _, n := range d.Needs {
 		lines = append(lines, "  needs    "+n)
+	}
+	if d.Next != "" {
+		lines = append(lines, "  next     "+d.Next)
 	}
 	if d.Missing != "" {
 		lines = append(lines, "  so far   "+d.Missing)

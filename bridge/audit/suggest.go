@@ -60,8 +60,7 @@ type Suggestion struct {
 func (s *Stats) Suggest() []Suggestion {
 	all := []Suggestion{}
 	for key, a := range s.asked {
-		n := len(a.yes) + len(a.no)
-		if len(a.yes) < minYes || float64(len(a.yes)) < minRate*float64(n) || a.manual || slices.Contains(a.risks, profiles.Critical.String()) {
+		if !a.nearlyAlwaysYes() || slices.Contains(a.risks, profiles.Critical.String()) {
 			continue
 		}
 		if suggestion, ok := suggest(key, a); ok {
@@ -72,6 +71,12 @@ func (s *Stats) Suggest() []Suggestion {
 		return cmp.Or(cmp.Compare(b.Cover, a.Cover), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Asks, b.Asks))
 	})
 	return all
+}
+
+// nearlyAlwaysYes reports whether the questions were nearly always answered yes, and
+// without typing the tool's name.
+func (a *asks) nearlyAlwaysYes() bool {
+	return len(a.yes) >= minYes && float64(len(a.yes)) >= minRate*float64(len(a.yes)+len(a.no)) && !a.manual
 }
 
 func suggest(key askKey, a *asks) (Suggestion, bool) {

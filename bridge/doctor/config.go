@@ -30,6 +30,9 @@ func (up *Checkup) readConfig(context.Context) []Finding {
 	if c.NobodyConfirms != "" {
 		all = append(all, warning("", c.NobodyConfirms, "give one of them the role admin"))
 	}
+	if c.NoWorkspace != nil {
+		all = append(all, warning("", "evaluation."+c.NoWorkspace.Error(), "name folders that scripts may work on; until then no path is inside"))
+	}
 	return append(all, up.configFile()...)
 }
 

@@ -119,6 +119,8 @@ type Config struct {
 	// NobodyConfirms says why nobody can confirm a loosening edit; empty if somebody
 	// can.
 	NobodyConfirms string
+	// NoWorkspace says why evaluation.workspace cannot be one; nil if it can.
+	NoWorkspace error
 	// Review counts the tools that wait to be reviewed, and those that are blocked.
 	Review func() (unreviewed, blocked int, err error)
 	Audit  Audit

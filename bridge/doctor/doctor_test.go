@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles/known"
 )
 
 func TestDoctorFoldsWhatIsTheSame(t *testing.T) {
@@ -227,5 +229,38 @@ func TestDoctorOfAWholeInstallation(t *testing.T) {
 	up.config = c
 	if all := up.open(); runtime.GOOS != "windows" && (len(all) != 1 || all[0].Text != "others can read state/audit.db") {
 		t.Errorf("a file that others can read: %+v", all)
+	}
+}
+
+// What a server lists is compared with what is known of it, if that was accepted.
+func TestDoctorKnown(t *testing.T) {
+	t.Parallel()
+	r := known.Recognize("filesystem", known.Started{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/ws"}})
+	if !r.Accepted {
+		t.Fatalf("filesystem is not accepted: %s", r.Why)
+	}
+	strange := upstream.Tool{Name: "format_disk", Input: json.RawMessage(`{}`)}
+	for name, row := range map[string]struct {
+		server Server
+		listed []upstream.Tool
+		want   string // part of the warnings
+	}{
+		"it did not answer":   {Server{Known: r}, nil, ""},
+		"it lists other ones": {Server{Known: r}, []upstream.Tool{strange}, "it lists tools that are not known: format_disk"},
+		"some are hidden":     {Server{Known: r, Spec: upstream.Spec{Deny: []string{"*"}}}, []upstream.Tool{strange}, "it lists tools that are not known: format_disk"},
+		"it is disabled":      {Server{Known: r, Disabled: true}, []upstream.Tool{strange}, ""},
+		"nothing is known":    {Server{}, []upstream.Tool{strange}, ""},
+	} {
+		row.server.Name = "files"
+		up := New(Options{})
+		up.config, up.listed = &Config{Servers: []Server{row.server}}, map[string][]upstream.Tool{"files": row.listed}
+		var texts []string
+		for _, f := range up.known() {
+			texts = append(texts, string(f.Level)+" "+f.About+": "+f.Text)
+		}
+		got := strings.Join(texts, "\n")
+		if (got == "") != (row.want == "") || !strings.Contains(got, row.want) || strings.Contains(got, "does not list") != (name == "it lists other ones") {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
 	}
 }

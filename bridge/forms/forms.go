@@ -7,13 +7,16 @@
 //	Read   the answer: a verdict, or what it lacks for one
 //	Reflex whether the client answers by itself, with nobody there
 //
-// A person decides by the form's field "decision": "no", "stop" (which ends the
-// script too), or the scope of a yes: "once", and in a session, where the policy lets
-// a yes count again, "session" and "session_any".
+// A person decides by the form's field "decision", whose values are those of
+// [approval.Request.Choices]. It has at most four: if there are more, what a no may
+// mean besides is in a field "if_no". A yes to calls like this one in this run says
+// in the field "count" to how many.
 package forms
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -28,38 +31,59 @@ type Options struct {
 	Titles  bool // it understands choices with titles ("oneOf") instead of "enumNames"
 }
 
+// maxDecisions bounds the choices of the field "decision": as many as a person takes
+// in at a glance.
+const maxDecisions = 4
+
 // New makes a request into an elicitation: the prompt, described as how says, and a
 // form whose one required field is the decision. "No" comes first. The form requires
 // no reason even if a yes needs one: clients would not send a no without it.
 func New(q approval.Request, how approval.DescribeOptions, o Options) *mcp.ElicitParams {
-	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
-	if q.Decision.Remember && o.Session {
-		choices = append(choices, choice{string(approval.SessionScope), "Yes, and again in this session with the same arguments"},
-			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
-	}
-	decision := map[string]any{"type": "string", "title": "Decision"}
-	if o.Titles {
-		var one []any
-		for _, c := range choices {
-			one = append(one, map[string]any{"const": c.value, "title": c.title})
-		}
-		decision["oneOf"] = one
-	} else {
-		var values, titles []any
-		for _, c := range choices {
-			values, titles = append(values, c.value), append(titles, c.title)
-		}
-		decision["enum"], decision["enumNames"] = values, titles
+	decisions := q.Choices(o.Session)
+	var noes []approval.Choice
+	if len(decisions) > maxDecisions {
+		noes = slices.DeleteFunc(slices.Clone(decisions), func(c approval.Choice) bool { return c.Yes() || !c.NoMore && !c.Stop })
+		decisions = slices.DeleteFunc(decisions, func(c approval.Choice) bool { return c.NoMore || c.Stop })
 	}
 	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
 	if q.Decision.RequireReason {
 		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
 	}
+	fields := map[string]any{"decision": o.choose("Decision", decisions), "reason": reason}
+	if words := q.WiderWords(); words != "" && len(q.Counts()) > 0 {
+		fields["decision"].(map[string]any)["description"] = "a yes to more than this covers: " + words
+		var counts []any
+		for _, n := range q.Counts() {
+			counts = append(counts, strconv.Itoa(n))
+		}
+		fields["count"] = map[string]any{"type": "string", "title": "Number of calls", "enum": counts, "default": counts[0],
+			"description": "for a yes to calls like this in this run: how many in all"}
+	}
+	if len(noes) > 0 {
+		fields["if_no"] = o.choose("If no", append([]approval.Choice{{Value: "call", Title: "Only this time"}}, noes...))
+	}
+	if q.Spent > 0 {
+		fields["rest"] = o.choose("What comes next", []approval.Choice{{Value: "ask", Title: "Go on asking"}, {Value: "list", Title: "Collect it, and ask about it as one list"}})
+	}
 	return &mcp.ElicitParams{Message: approval.Describe(q, how).Prompt(), RequestedSchema: map[string]any{"type": "object",
-		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
+		"properties": fields, "required": []any{"decision"}}}
 }
 
-type choice struct{ value, title string }
+// choose makes a field with choices.
+func (o Options) choose(title string, choices []approval.Choice) map[string]any {
+	field := map[string]any{"type": "string", "title": title}
+	var one, values, titles []any
+	for _, c := range choices {
+		one = append(one, map[string]any{"const": c.Value, "title": c.Title})
+		values, titles = append(values, c.Value), append(titles, c.Title)
+	}
+	if o.Titles {
+		field["oneOf"] = one
+	} else {
+		field["enum"], field["enumNames"] = values, titles
+	}
+	return field
+}
 
 // An Answer is what came of a question at a client: a verdict, or what is missing
 // for one.
@@ -84,19 +108,32 @@ func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
 // a yes.
 func Read(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) Answer {
 	got := Answer{Verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, AtOnce: atOnce(after)}
-	reason, _ := res.Content["reason"].(string)
-	text := canon.Escape(canon.Cut(reason, 500))
+	text := canon.Escape(canon.Cut(chosen(res, "reason"), 500))
 	switch {
 	case res.Action == "accept":
-		decision, _ := res.Content["decision"].(string)
-		switch scope := approval.Scope(decision); {
-		case decision == "no", decision == "stop":
-			got.Verdict.Stop, got.Verdict.Text = decision == "stop", text
-		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.SessionScope || scope == approval.AnyArgs):
-			got.Verdict = approval.Verdict{Approve: true, Scope: scope, Channel: "elicitation", Text: text}
-		default:
+		decision := chosen(res, "decision")
+		choices := q.Choices(session)
+		i := slices.IndexFunc(choices, func(c approval.Choice) bool { return c.Value == decision })
+		if i < 0 {
 			got.Missing = "the client sent no decision"
+			break
 		}
+		if decision == "no" { // what it means besides may be in a field of its own
+			i = max(i, slices.IndexFunc(choices, func(c approval.Choice) bool { return !c.Yes() && c.Value == chosen(res, "if_no") }))
+		}
+		list := q.Spent > 0 && chosen(res, "rest") == "list"
+		if c := choices[i]; !c.Yes() {
+			got.Verdict.Stop, got.Verdict.NoMore, got.Verdict.List, got.Verdict.Text = c.Stop, c.NoMore, list, text
+			break
+		}
+		yes := approval.Verdict{Approve: true, Scope: choices[i].Scope, List: list, Channel: "elicitation", Text: text}
+		if yes.Scope == approval.RunScope {
+			if yes.Count = count(q, res); yes.Count == 0 {
+				got.Missing = "the client sent no number of calls"
+				break
+			}
+		}
+		got.Verdict = yes
 	case got.AtOnce:
 		got.Machine = true
 		got.Verdict.Reason = approval.NoApprover
@@ -107,4 +144,23 @@ func Read(q approval.Request, res *mcp.ElicitResult, after time.Duration, sessio
 		got.Missing, got.Dismissed = "the question was dismissed", true
 	}
 	return got
+}
+
+// chosen returns what a field of an answer holds, if it is text.
+func chosen(res *mcp.ElicitResult, field string) string {
+	text, _ := res.Content[field].(string)
+	return text
+}
+
+// count returns the number of calls that was chosen, if it was offered; 0 if not.
+// Clients may leave out what is as the form has it.
+func count(q approval.Request, res *mcp.ElicitResult) int {
+	if offered := q.Counts(); res.Content["count"] == nil && len(offered) > 0 {
+		return offered[0]
+	}
+	n, err := strconv.Atoi(chosen(res, "count"))
+	if err != nil || !slices.Contains(q.Counts(), n) {
+		return 0
+	}
+	return n
 }

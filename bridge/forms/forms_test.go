@@ -28,12 +28,32 @@ func TestRead(t *testing.T) {
 	}
 	byItself := Answer{AtOnce: true, Machine: true, Verdict: approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation",
 		Text: "the client answered by itself, 7 ms after it was asked, before anybody could read the question"}}
+	with := func(res *mcp.ElicitResult, field, value string) *mcp.ElicitResult {
+		res.Content[field] = value
+		return res
+	}
+	yesTo := func(n int) Answer {
+		a := yes(approval.RunScope)
+		a.Verdict.Count = n
+		return a
+	}
+	noMore := no(false, "because")
+	noMore.Verdict.NoMore = true
 	for name, row := range map[string]struct {
 		res               *mcp.ElicitResult
 		after             time.Duration
 		remember, session bool
 		want              Answer
 	}{
+		"yes, in this run":                   {res: with(choose("run"), "count", "100"), after: time.Second, remember: true, want: yesTo(100)},
+		"yes, in this run, without a number": {res: choose("run"), after: time.Second, remember: true, want: yesTo(20)},
+		"yes, in this run, another number":   {res: with(choose("run"), "count", "100000"), after: time.Second, remember: true, want: lacks("the client sent no number of calls", false)},
+		"yes, in this run, not offered":      {res: with(choose("run"), "count", "100"), after: time.Second, want: lacks("the client sent no decision", false)},
+		"yes, and what a no would mean":      {res: with(choose("once"), "if_no", "stop"), after: time.Second, want: yes(approval.Once)},
+		"no, and stop":                       {res: with(choose("no"), "if_no", "stop"), after: time.Second, remember: true, session: true, want: no(true, "because")},
+		"no, and no more":                    {res: with(choose("no"), "if_no", "no_more"), after: time.Second, remember: true, session: true, want: noMore},
+		"no, and a yes beside it":            {res: with(choose("no"), "if_no", "once"), after: time.Second, remember: true, session: true, want: no(false, "because")},
+		"no more":                            {res: choose("no_more"), after: time.Second, want: noMore},
 		"yes":                                {res: choose("once"), after: time.Second, want: yes(approval.Once)},
 		"yes, again":                         {res: choose("session"), after: time.Second, remember: true, session: true, want: yes(approval.SessionScope)},
 		"yes, again, without a session":      {res: choose("session"), after: time.Second, remember: true, want: lacks("the client sent no decision", false)},
@@ -48,11 +68,70 @@ func TestRead(t *testing.T) {
 		"dismissed before anybody can read":  {res: &mcp.ElicitResult{Action: "cancel"}, after: 7 * time.Millisecond, want: byItself},
 		"declined as fast as somebody reads": {res: &mcp.ElicitResult{Action: "decline"}, after: instant, want: no(false, "")},
 	} {
-		q := approval.Request{Decision: profiles.Decision{Remember: row.remember}}
+		q := question(row.remember)
+		q.Before = 1
 		if diff := cmp.Diff(row.want, Read(q, row.res, row.after, row.session)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// question is about one call, which further ones may be like.
+func question(remember bool) approval.Request {
+	return approval.Request{Script: "github__add_issue_comment", Items: []approval.Item{{Call: 1, Cover: approval.Cover{Kind: "add_issue_comment",
+		Bound: []approval.Bound{{Param: "owner", Kind: approval.Exact, Value: "acme"}, {Param: "repo", Kind: approval.Exact, Value: "web"}}, Free: []string{"body", "issue_number"}}}},
+		Decision: profiles.Decision{Remember: remember, Disposition: profiles.Ask, Risk: profiles.Medium}}
+}
+
+// A form has at most four decisions, "No" first, and no field that it does not need.
+func TestForms(t *testing.T) {
+	again := question(true)
+	again.Before = 2
+	spent := question(false)
+	spent.Before, spent.Spent = 20, 20
+	for name, row := range map[string]struct {
+		q    approval.Request
+		o    Options
+		want map[string][]string // of each field with choices, the titles
+	}{
+		"a call of its own":           {question(false), Options{Session: true, Titles: true}, map[string][]string{"decision": {"No", "No, and stop the script", "Yes, this call"}}},
+		"the second of a run":         {func() approval.Request { q := question(false); q.Before = 1; return q }(), Options{}, map[string][]string{"decision": {"No", "No to every further call of this tool in this script", "No, and stop the script", "Yes, this call"}}},
+		"without a session":           {question(true), Options{}, map[string][]string{"decision": {"No", "No, and stop the script", "Yes, this call", "Yes, and calls like this in this run, up to a number"}, "count": {"20", "100", "1000"}}},
+		"in a session":                {question(true), Options{Session: true}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and calls like this in this run, up to a number", "Yes, for this session: add_issue_comment owner acme, repo web"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No, and stop the script"}}},
+		"the second one in a session": {again, Options{Session: true, Titles: true}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and calls like this in this run, up to a number", "Yes, for this session: add_issue_comment owner acme, repo web"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No to every further call of this tool in this script", "No, and stop the script"}}},
+		"when there were enough":      {spent, Options{Session: true}, map[string][]string{"decision": {"No", "No to every further call of this tool in this script", "No, and stop the script", "Yes, this call"}, "rest": {"Go on asking", "Collect it, and ask about it as one list"}}},
+	} {
+		schema := New(row.q, approval.DescribeOptions{}, row.o).RequestedSchema.(map[string]any)
+		got := map[string][]string{}
+		for name, field := range schema["properties"].(map[string]any) {
+			field := field.(map[string]any)
+			for _, one := range list(field["oneOf"]) {
+				got[name] = append(got[name], one.(map[string]any)["title"].(string))
+			}
+			titles := list(field["enumNames"])
+			if titles == nil {
+				titles = list(field["enum"])
+			}
+			for _, title := range titles {
+				got[name] = append(got[name], title.(string))
+			}
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]any{"decision"}, schema["required"]); diff != "" || len(got["decision"]) > 4 {
+			t.Errorf("%s: required are %v", name, schema["required"])
+		}
+	}
+	decision := New(question(true), approval.DescribeOptions{}, Options{}).RequestedSchema.(map[string]any)["properties"].(map[string]any)["decision"].(map[string]any)
+	if want := "a yes to more than this covers: add_issue_comment with owner acme, repo web; any body, issue_number"; decision["description"] != want {
+		t.Errorf("described as %q", decision["description"])
+	}
+}
+
+func list(v any) []any {
+	all, _ := v.([]any)
+	return all
 }
 
 // Two answers in a row that nobody can have given show a client without a person,

@@ -104,7 +104,7 @@ func (r *Run) unreachable(d profiles.Decision) string {
 // already known, nobody is asked and no question is recorded.
 func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	asked, question := r.gate.now(), r.request(c)
-	question.Plan = r.plan(c)
+	question.Plan = foresight{r}.plan(c)
 	verdict, known, err := r.gate.broker.Precheck(ctx, question)
 	if !known {
 		if err := r.keep(ctx, c.record(ledger.Asked), c.journal().Asking()); err != nil {
@@ -113,10 +113,11 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		r.host.Asks(c.Number)
 		verdict, err = r.gate.broker.Ask(ctx, question)
 	}
+	c.unused()
+	c.verdict = &verdict
 	if r.host.Suspended() {
 		return verdict, ErrSuspended
 	}
-	c.verdict = &verdict
 	rec := r.verdictRecord(c)
 	if !question.Again { // otherwise it was recorded before the run was suspended
 		rec.Wait = r.gate.now().Sub(asked)
@@ -149,10 +150,28 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	return verdict, nil
 }
 
+// unused gives back the use of a grant that was to allow c, if c is not sent.
+func (c *call) unused() {
+	if c.verdict != nil {
+		c.gate.broker.Uses().GiveBack(c.verdict.Use)
+		c.verdict.Use = approval.Use{}
+	}
+}
+
+// usedUp makes a call anew whose grant was used up after all: a bridge was killed before
+// it could tell the others of the last use. So people are asked.
+func (g *Gate) usedUp(ctx context.Context, r *Run, c Call, made *call) (Answer, error) {
+	if err := g.broker.Uses().UsedUp(ctx, made.verdict.Use); err != nil {
+		return r.refuse(ctx, c, made, unrecorded(made, err))
+	}
+	made.unused()
+	return g.Call(ctx, r, c)
+}
+
 // verdictRecord makes the record of the verdict on c.
 func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
-	rec.Request = v.Request
+	rec.Request, rec.Grant = v.Request, v.Use.Grant
 	said(&rec, *v, r.redact)
 	if args, err := canon.Parse(v.Args); v.Args != nil && err == nil {
 		rec.EditedArgs, rec.EditedDigest = c.recorded(args, hiddenBy(r.bound(r.gate.View()))), args.Digest().String()
@@ -265,10 +284,10 @@ func (r *Run) request(c *call) approval.Request {
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: preview, Done: r.tally.made(), Again: c.Again && !c.Lost, Idle: r.host.Idle,
+		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
-			Loop: r.inLoop(c), Sources: sources, Reads: c.reads, About: c.about(view), Order: c.order(),
+			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view), Order: c.order(),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},

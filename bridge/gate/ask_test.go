@@ -654,7 +654,8 @@ func TestFloodStopsTheRun(t *testing.T) {
 	})
 }
 
-// A grant is recorded as what it is, and does not outlive the tool.
+// A grant is recorded as what it is, and does not outlive the tool. It is used with the
+// intent of the call that it allows.
 func TestGrantInTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		low, remember := "low", true
@@ -664,12 +665,21 @@ func TestGrantInTheGate(t *testing.T) {
 		if !q.Decision.Remember {
 			t.Fatalf("policy does not remember risk %v", q.Decision.Risk)
 		}
-		a.answer(approval.Verdict{Approve: true, Scope: approval.AnyArgs, By: "ann", Channel: "elicitation"})
+		a.answer(approval.Verdict{Approve: true, Scope: approval.RunScope, Count: 3, By: "ann", Channel: "elicitation"})
 		a.sent()
 		again := deletion
-		again.Number, again.Args = 2, json.RawMessage(`{"path":"/tmp/y"}`)
+		again.Number = 2
 		if _, err := a.g.Call(t.Context(), a.r, again); err != nil {
 			t.Fatal(err)
+		}
+		grants, err := a.g.Broker().Grants(t.Context())
+		if err != nil || len(grants) != 1 || grants[0].Left != 1 || grants[0].Covers != "delete with path /tmp/x; nothing may differ" {
+			t.Fatalf("the grants are %+v, %v", grants, err)
+		}
+		for _, rec := range a.book.records {
+			if used := rec.GrantUses > 0; used != (rec.Event == ledger.Intent && rec.Call == 2) || used && (rec.Grant != grants[0].ID || rec.GrantUses != 2) {
+				t.Errorf("recorded %+v", rec)
+			}
 		}
 		i := slices.IndexFunc(a.book.records, func(r ledger.Record) bool { return r.Call == 2 && r.Event == ledger.Verdict })
 		if i < 0 || a.book.records[i].Channel != "grant" || a.book.records[i].Approver != "ann" {
@@ -688,4 +698,56 @@ func TestGrantInTheGate(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// A use that does not count, because its record is refused, is asked about after all;
+// one whose call is not sent is given back.
+func TestUseThatDoesNotCount(t *testing.T) {
+	spec := supervised(profiles.ProfileSpec{Asklist: []string{"fs__*"}, Rules: []profiles.RuleSpec{{Tools: []string{"fs__delete"}, Risk: new("low"), Remember: new(true)}}})
+	for name, row := range map[string]struct {
+		refuse error
+		asked  bool
+		left   int
+	}{
+		"used up":         {ledger.ErrUsedUp, true, 0},
+		"not written":     {errors.New("the disk is full"), false, 2},
+		"written as ever": {nil, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := ask(t, spec, &book{}, ByElicitation, deletion)
+				a.answer(approval.Verdict{Approve: true, Scope: approval.RunScope, Count: 3, By: "ann", Channel: "elicitation"})
+				a.sent()
+				a.book.uses = row.refuse
+				again := deletion
+				again.Number = 2
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ended := make(chan error, 1)
+				go func() {
+					_, err := a.g.Call(ctx, a.r, again)
+					ended <- err
+				}()
+				synctest.Wait()
+				if asked := len(a.g.Broker().Take(a.r.ID)) == 1; asked != row.asked {
+					t.Errorf("asked: %v", asked)
+				}
+				if !row.asked {
+					if err := <-ended; (err == nil) != (row.refuse == nil) {
+						t.Errorf("it ended with %v", err)
+					}
+				}
+				left := 0
+				grants, err := a.g.Broker().Grants(t.Context())
+				for _, g := range grants {
+					left += g.Left
+				}
+				if left != row.left || err != nil {
+					t.Errorf("%d uses are left, want %d; %v", left, row.left, err)
+				}
+				cancel()
+				synctest.Wait()
+			})
+		})
+	}
 }

@@ -22,6 +22,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -238,7 +239,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if ctx.Err() != nil { // stopped in the meantime: what the script still does is not sent
 		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
-	if err := r.intend(ctx, made); err != nil {
+	if err := r.intend(ctx, made); errors.Is(err, ledger.ErrUsedUp) {
+		return g.usedUp(ctx, r, c, made)
+	} else if err != nil {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()

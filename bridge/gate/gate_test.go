@@ -36,6 +36,7 @@ type book struct {
 	mu      sync.Mutex
 	records []ledger.Record
 	refuse  ledger.Event // this event cannot be recorded
+	uses    error        // with which the use of a grant is refused
 }
 
 func (b *book) Record(_ context.Context, r ledger.Record) error {
@@ -43,6 +44,9 @@ func (b *book) Record(_ context.Context, r ledger.Record) error {
 	defer b.mu.Unlock()
 	if r.Event == b.refuse {
 		return errors.New("disk full")
+	}
+	if r.GrantUses > 0 && b.uses != nil {
+		return b.uses
 	}
 	b.records = append(b.records, r)
 	return nil
@@ -75,7 +79,7 @@ func newGate(t *testing.T, spec profiles.Spec, caller *fakeCaller, b *book) *Gat
 		{Name: "fs", Tools: []catalog.Definition{
 			{Name: "read", Description: "reads", Input: object, Annotations: profiles.Annotations{ReadOnly: yes()}},
 			{Name: "delete", Description: "deletes", Input: object}}},
-		{Name: "mail", Tools: []catalog.Definition{{Name: "send", Input: json.RawMessage(`true`)}}},
+		{Name: "mail", Tools: []catalog.Definition{{Name: "send", Input: json.RawMessage(`{"properties":{"body":{},"to":{}}}`)}}},
 	})}, Options{Caller: caller, Recorder: b})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"strconv"
 
 	"codemode-bridge/bridge/approval"
@@ -71,6 +72,10 @@ func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 			m.Commands = append(m.Commands, value.Text)
 		case known.Amount:
 			m.Spends = true
+		case known.Place:
+			if odd(value.Text) && !slices.Contains(m.Unknown, value.Param) {
+				m.Unknown = append(m.Unknown, value.Param)
+			}
 		}
 	}
 	if browses(tool) && len(m.Hosts) == 0 {
@@ -147,6 +152,13 @@ func (v *View) describes(t *catalog.Tool, tool known.Tool) bool {
 	is := json.Unmarshal(t.Input, &schema) == nil && tool.Describes(slices.Sorted(maps.Keys(schema.Properties)), schema.Required)
 	v.described.Store(ToolName{t.Server, t.Name}, is)
 	return is
+}
+
+// odd reports whether the name of a place could be taken for more than a name: a flag,
+// or what a shell replaces or runs. Many servers pass names on to a program.
+func odd(name string) bool {
+	flag := strings.HasPrefix(name, "-") && strings.Trim(name[1:], "0123456789") != "" // else a number
+	return flag || strings.ContainsAny(name, "`;|\n\r\x00") || strings.Contains(name, "$(") || strings.Contains(name, "${") || strings.Contains(name, "&&")
 }
 
 // locate returns where a path leads that a call of the server names.

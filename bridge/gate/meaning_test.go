@@ -30,6 +30,7 @@ const stated = `{
     "read": {"effects": ["read"], "where": "workspace", "args": {"path": "path", "paths": "path", "head": "plain"}, "repeatable": true},
     "write": {"effects": ["write"], "where": "workspace", "args": {"path": "path", "text": "content"}},
     "fetch": {"effects": ["read"], "where": "remote", "net": "chosen", "args": {"url": "host"}},
+    "query": {"effects": ["read"], "where": "remote", "net": "fixed", "args": {"db": "place"}},
     "mail": {"effects": ["send"], "where": "remote", "net": "fixed", "args": {"to": "recipient", "text": "content", "fee": "amount"}},
     "shell": {"effects": ["execute"], "where": "local", "args": {"line": "command"}},
     "open": {"effects": ["read"], "where": "remote", "net": "chosen", "stateful": true, "args": {"url": "host"}},
@@ -136,9 +137,9 @@ func line(m *profiles.Meaning) string {
 		if p.Inside {
 			words[0] = "inside"
 		}
-		for word, is := range map[string]string{"secret": p.Secret, "later": p.RunsLater, "doubt": p.Doubt} {
+		for i, is := range []string{p.Secret, p.RunsLater, p.Doubt} {
 			if is != "" {
-				words = append(words, word)
+				words = append(words, []string{"secret", "later", "doubt"}[i])
 			}
 		}
 		say("%s is %s", p.Param, strings.Join(words, " "))
@@ -198,6 +199,11 @@ func TestMeaning(t *testing.T) {
 		{view, "s__read", `{"path":["src/a",7]}`, "path.0 is inside, who knows path.1"},
 		{view, "s__read", `{"path":"src/a","encoding":"x"}`, "path is inside, who knows encoding"},
 		{view, "s__read", `{}`, ""},
+		{view, "s__query", `{"db":"shop_eu-1.orders@main"}`, ""},
+		{view, "s__query", `{"db":-100123}`, ""},
+		{view, "s__query", `{"db":"--host=evil.example"}`, "who knows db"},
+		{view, "s__query", `{"db":"shop; rm -r x"}`, "who knows db"},
+		{view, "s__query", `{"db":"shop$(id)"}`, "who knows db"},
 		{view, "s__unheard_of", `{"path":"src/a"}`, "nothing is known"},
 		{view, "pretender__read", `{"path":"src/a"}`, "nothing is known"},
 		{view, "s__write", `{"path":"src/a","must":"x"}`, "not accepted, path is inside, who knows must"},

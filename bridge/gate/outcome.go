@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
@@ -22,6 +23,10 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 		r.host.Returns(c.Number)
 		return err
 	}
+	if c.verdict != nil {
+		r.gate.broker.Uses().Counts(c.verdict.Use)
+		c.verdict.Use = approval.Use{}
+	}
 	r.tally.add(c.effect(ledger.Unknown))
 	return nil
 }
@@ -31,6 +36,9 @@ func (c *call) intent() ledger.Record {
 	rec := c.record(ledger.Intent)
 	rec.Sent = len(c.args.Bytes())
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
+	if c.verdict != nil {
+		rec.Grant, rec.GrantUses = c.verdict.Use.Grant, c.verdict.Use.Of
+	}
 	if c.shown != nil {
 		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
 	}
@@ -75,6 +83,9 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 // refuse records that a call was not sent, and returns why. known is nil when
 // there is no such tool, and has no arguments when they could not be read.
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answer, error) {
+	if known != nil {
+		known.unused()
+	}
 	if r.host.Suspended() {
 		return Answer{}, ErrSuspended
 	}

@@ -18,9 +18,12 @@ import (
 // here as a real one is, people see it as it would be sent, and their answer is for a
 // call that is exactly that one (approval, plan.go).
 
+// A foresight is a run, with what its preview tells.
+type foresight struct{ *Run }
+
 // plan returns the other calls of the script that people would be asked about, none if
 // that cannot be told of all of them.
-func (r *Run) plan(c *call) []approval.Item {
+func (r foresight) plan(c *call) []approval.Item {
 	r.mu.Lock()
 	report := r.sites
 	r.mu.Unlock()
@@ -46,7 +49,7 @@ func (r *Run) plan(c *call) []approval.Item {
 
 // foresee makes the call of a previewed site up to the question about it; nil if people
 // would not be asked about it alone or at all. It reports whether that can be told.
-func (r *Run) foresee(site analysis.CallSite) (c *call, known bool) {
+func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
 	view := r.gate.View()
 	tool, ok := view.Catalog.Lookup(site.Name)
 	if !ok || tool.Stale || site.Args == "" {
@@ -79,7 +82,7 @@ func (r *Run) foresee(site analysis.CallSite) (c *call, known bool) {
 }
 
 // inLoop reports whether, as the preview has it, a call is in a loop.
-func (r *Run) inLoop(c *call) bool {
+func (r foresight) inLoop(c *call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.sites.Calls, func(site analysis.CallSite) bool { return site.Loop && site.Position == c.Position })
@@ -87,7 +90,7 @@ func (r *Run) inLoop(c *call) bool {
 
 // lapse records the calls that people allowed beforehand and that the run did not
 // make.
-func (r *Run) lapse(ctx context.Context) error {
+func (r foresight) lapse(ctx context.Context) error {
 	for _, i := range r.gate.broker.Lapse(r.ID) {
 		rec := ledger.Record{Event: ledger.Lapsed, Server: i.Server, Tool: i.Tool, Identity: i.Key.Identity, Args: i.Shown.JSON, Digest: i.Key.Args.String(),
 			Line: i.Position.Line, Column: i.Position.Column, Disposition: i.Decision.Disposition.String(), Risk: i.Decision.Risk.String(), Revision: i.Decision.Revision}

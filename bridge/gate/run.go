@@ -216,14 +216,14 @@ func (r *Run) Recall(p Past, reply json.RawMessage) {
 // Paused records that the run was suspended, with the last entries of its
 // journal.
 func (r *Run) Paused(ctx context.Context, e Entries) error {
-	lost := r.lapse(context.WithoutCancel(ctx))
+	lost := foresight{r}.lapse(context.WithoutCancel(ctx))
 	return errors.Join(r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e), lost)
 }
 
 // End records that the run is over, with one of the outcomes of package
 // ledger and, if it did not end well, why.
 func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
-	lost := r.lapse(context.WithoutCancel(ctx))
+	lost := foresight{r}.lapse(context.WithoutCancel(ctx))
 	r.gate.broker.EndRun(r.ID)
 	return errors.Join(r.keep(context.WithoutCancel(ctx), ledger.Record{
 		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started),

@@ -39,6 +39,7 @@ func (r *Run) findSources(c *call) {
 	}
 	if found.Partly {
 		c.sources = append(c.sources, fmt.Sprintf("the run has read more than could be compared (%d MB are kept)", provenance.MaxKept>>20))
+		c.decision.Remember = false // it may be another server's
 	}
 	if len(others) == 0 {
 		return

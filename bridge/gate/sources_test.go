@@ -63,7 +63,7 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 						}
 						yes := approval.Verdict{Approve: true, Scope: approval.Once, By: "ann", Channel: "elicitation"}
 						if q.Decision.Remember {
-							yes.Scope = approval.AnyArgs
+							yes.Scope = approval.SessionScope
 						}
 						if _, err := g.Settle(ctx, q.ID, q.Digest(), yes); err != nil {
 							t.Fatal(err)

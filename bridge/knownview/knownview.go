@@ -103,7 +103,8 @@ func Head(s known.Server) []string {
 
 // roles in the order in which they matter to a person.
 var roles = []known.Role{
-	known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Place, known.Content, known.Plain,
+	known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Store, known.Place, known.Content,
+	known.Plain,
 }
 
 // Tools is a table of what a server's tools are known to do, in the words of the file.

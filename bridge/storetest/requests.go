@@ -46,7 +46,8 @@ func entry(n int) approval.StoredRequest {
 	return approval.StoredRequest{Bridge: "b1", Request: approval.Request{
 		ID: fmt.Sprintf("q%d", n), Run: fmt.Sprintf("r%d", n%2), Client: "cli\u2028ent", Requester: "ann", Server: "fs", Tool: "delete", Script: "fs__delete",
 		Items: []approval.Item{{Call: n, Shown: canon.Display(args, canon.DisplayOptions{}), Position: analysis.Position{Line: 3, Column: 4}, Sources: []string{"call 2"},
-			Key: approval.Key{Session: "s1", Profile: "p", Server: "fs", Tool: "delete", Definition: "d", Revision: "r", Args: args.Digest()}}},
+			Cover: approval.Cover{Kind: "delete", Bound: []approval.Bound{{Param: "path", Kind: approval.Exact, Value: "<1>"}}, Free: []string{"n"}},
+			Key:   approval.Key{Session: "s1", Profile: "p", Server: "fs", Tool: "delete", Definition: "d", Revision: "r", Args: args.Digest()}}},
 		Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Timeout: time.Minute, Manual: true, Quorums: []profiles.Quorum{{Need: 2, Of: []string{"ann"}}},
 			Reasons: []profiles.Reason{{Kind: profiles.KindAsklist, Disposition: profiles.Ask, Pattern: "fs__*"}}, Profile: "p", Revision: "r"},
 		Checks: []string{"arguments"}, Preview: analysis.Report{Calls: []analysis.CallSite{{Name: "fs__delete", Loop: true}}},
@@ -245,7 +246,8 @@ func changesAreTold(t *testing.T, a, b approval.Store) {
 
 func grantsAreKept(t *testing.T, a, b approval.Store) {
 	grant := func(id string) approval.Grant {
-		return approval.Grant{ID: id, Key: entry(1).Items[0].Key, AnyArgs: id == "g2", Script: "fs__delete", By: "ann", Made: noon, Until: noon, Left: 2}
+		cover := approval.Cover{Kind: "delete", Across: true, Bound: []approval.Bound{{Param: "folder", Kind: approval.UnderFolder, Value: "/tmp/<1>"}}, Free: []string{"content"}}
+		return approval.Grant{ID: id, Run: "r1", Key: entry(1).Items[0].Key, Cover: cover, AnyArgs: id == "g2", Uses: 3, Script: "fs__delete", By: "ann", Made: noon, Until: noon, Left: 2}
 	}
 	for _, id := range []string{"g1", "g2", "g3"} {
 		must(t, a.AddGrant(t.Context(), grant(id)))

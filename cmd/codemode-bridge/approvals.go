@@ -230,7 +230,7 @@ type answering struct {
 }
 
 // scopeWords are what a yes may cover, as a person writes it.
-var scopeWords = []string{"once", "session", "session-any"}
+var scopeWords = []string{string(approval.Once), string(approval.RunScope), string(approval.SessionScope)}
 
 func approvalsApprove(con *console) *cobra.Command {
 	var o answering
@@ -242,12 +242,16 @@ func approvalsApprove(con *console) *cobra.Command {
 			if err := cli.OneOf("scope", scope, scopeWords...); err != nil {
 				return err
 			}
-			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
+			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(scope)
+			if (o.verdict.Scope == approval.RunScope) != (o.verdict.Count > 0) {
+				return &cli.UsageError{Err: errors.New("--scope run and --count N belong together: for how many calls the yes holds, with these")}
+			}
 			return answerRequests(c.Context(), con, ids, o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&scope, "scope", "once", "how much the yes covers: `once`, session (the same arguments again), session-any (any arguments)")
+	f.StringVar(&scope, "scope", "once", "how much the yes covers: `once`, run (calls like these in this run, see --count) or session (calls like these in this session)")
+	f.IntVar(&o.verdict.Count, "count", 0, "with --scope run: for how many `calls`, with these")
 	f.StringVar(&o.verdict.Text, "reason", "", "why; critical calls need it")
 	f.StringVar(&o.verdict.Typed, "typed", "", "the tool's `name`, for calls that need it typed")
 	f.StringSliceVar(&o.rows, "rows", nil, "only these `calls`, by number, of a request about several")
@@ -266,6 +270,7 @@ func approvalsDeny(con *console) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.verdict.Text, "reason", "", "why; the script can read it")
 	c.Flags().BoolVar(&o.verdict.Stop, "stop", false, "stop the script as well")
+	c.Flags().BoolVar(&o.verdict.NoMore, "no-more", false, "refuse the script's further calls of the tool as well")
 	answerFlags(con, c, &o)
 	return c
 }
@@ -392,9 +397,9 @@ func readToken(con *console, fromStdin bool) (string, error) {
 
 // grantsCommand lists and revokes grants.
 func grantsCommand(con *console) *cobra.Command {
-	group := &cobra.Command{Use: "grants", Short: "What was allowed for a session"}
+	group := &cobra.Command{Use: "grants", Short: "What was allowed for longer"}
 	list := &cobra.Command{
-		Use: "list", Short: "List what was allowed for a session", Args: cli.NoArgs,
+		Use: "list", Short: "List what was allowed for longer, with what each grant binds and leaves free", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return readRequests(c.Context(), con, func(broker *approval.Broker, own string) error {
 				all, err := broker.Grants(c.Context())
@@ -408,13 +413,13 @@ func grantsCommand(con *console) *cobra.Command {
 					fmt.Fprintln(con.Err, "nothing is allowed for longer than one call")
 					return nil
 				}
-				table := [][]string{{"id", "tool", "covers", "client", "session", "by", "until", "uses left", "configuration"}}
+				table := [][]string{{"id", "tool", "covers", "client", "run or session", "by", "until", "uses left", "configuration"}}
 				for _, g := range all {
 					of := ""
 					if g.Key.Configuration != own {
 						of = canon.Escape(cmp.Or(g.Configuration, "another"))
 					}
-					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Escape(approvalview.OrUnnamed(g.Client)), g.Key.Session, canon.Escape(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
+					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Escape(approvalview.OrUnnamed(g.Client)), cmp.Or(g.Run, g.Key.Session), canon.Escape(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
 				return con.Table(withoutEmpty(table))
 			})

@@ -223,7 +223,7 @@ func TestGrantsAtTheCommandLine(t *testing.T) {
 			await new Promise(r => setTimeout(r, 50));
 			try { await codemode.utils__hash({text: "x"}) } catch (e) { return e.reason }
 		}`)
-	if _, said, code := c.run(ann, "approvals", "approve", id, "--token-stdin", "--scope", "foo"); code != 2 || !strings.Contains(said, `--scope must be one of once, session, session-any, not "foo"`) {
+	if _, said, code := c.run(ann, "approvals", "approve", id, "--token-stdin", "--scope", "foo"); code != 2 || !strings.Contains(said, `--scope must be one of once, run, session, not "foo"`) {
 		t.Errorf("a scope that is none exits with %d: %s", code, said)
 	}
 	c.does(ann, "approvals", "approve", id, "--token-stdin", "--scope", "session")

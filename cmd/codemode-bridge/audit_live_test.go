@@ -177,6 +177,56 @@ func TestDamagedLogStopsCalls(t *testing.T) {
 	h.says([]int{0}, "audit", "verify")
 }
 
+// A rule that profiles suggest proposes is written by --apply: then calls like the
+// approved ones no longer ask, and others still do.
+func TestSuggestionCanBeApplied(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, map[string]any{
+		"servers":    map[string]any{"time": map[string]any{"type": "builtin", "builtin": "time"}},
+		"evaluation": map[string]any{"defaultProfile": "work", "profiles": map[string]any{"work": map[string]any{"default": "ask"}}},
+	})
+	first := h.connect()
+	first.call(t, "eval", map[string]any{"code": `for (let i = 0; i < 6; i++) await codemode.time__now({timezone: "UTC"});`})
+	if len(first.asked) == 0 {
+		t.Fatal("nobody was asked")
+	}
+	first.Close()
+	var all []struct {
+		Profile string `json:"profile"`
+		Spared  int    `json:"would_have_spared"`
+		Rule    struct {
+			Name  string `json:"name"`
+			Known bool   `json:"known"`
+		} `json:"rule"`
+	}
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "profiles", "suggest", "--json")), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%d rules, %v:\n%s", len(all), err, h.says([]int{0}, "profiles", "suggest"))
+	}
+	if all[0].Profile != "work" || all[0].Spared != 6 || !all[0].Rule.Known {
+		t.Errorf("proposed: %+v", all[0])
+	}
+	if text := h.says([]int{0}, "profiles", "suggest"); !strings.Contains(text, "time__now, profile work: would have spared 6 of 6 questions") {
+		t.Errorf("it prints\n%s", text)
+	}
+	h.says([]int{2}, "profiles", "suggest", "suggested-none", "--apply")
+	if out := h.says([]int{0}, "profiles", "suggest", all[0].Rule.Name, "--apply"); !strings.Contains(out, "+") || !strings.Contains(out, all[0].Rule.Name) {
+		t.Errorf("applying shows\n%s", out)
+	}
+	if text := h.says([]int{0}, "profiles", "suggest", "--json"); strings.TrimSpace(text) != "[]" {
+		t.Errorf("what is there is proposed again: %s", text)
+	}
+	second := h.connect()
+	second.call(t, "eval", map[string]any{"code": `await codemode.time__now({timezone: "UTC"})`})
+	if len(second.asked) != 0 {
+		t.Errorf("a call like those that were approved is asked: %v", second.asked)
+	}
+	second.call(t, "eval", map[string]any{"code": `await codemode.time__now({timezone: "Europe/Berlin"})`})
+	if len(second.asked) == 0 {
+		t.Error("another call is not asked about")
+	}
+	second.Close()
+}
+
 // A rule that stats suggests can be pasted into the profile: then calls like the approved
 // ones no longer ask, and others still do.
 func TestSuggestionCanBePasted(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
@@ -157,6 +158,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	if page := cfg.Approvals.Listen.Reveal(); page != config.ListenOff {
 		c.Page = page
 	}
+	_, c.NoWorkspace = workspace.New(cfg.Evaluation.Workspace, ownFiles(con, cfg))
 	if nobodyMayConfirm(cfg) {
 		c.NobodyConfirms = nobodyConfirms
 	}

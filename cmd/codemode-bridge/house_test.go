@@ -156,7 +156,7 @@ var table = map[string][]string{
 		"profiles/templates",
 		"sandbox",
 	},
-	"cmd/codemode-bridge/auditcmd": {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/sqlstore", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/auditcmd": {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/setup", "bridge/sqlstore", "cmd/codemode-bridge/cli", "profiles"},
 	"cmd/codemode-bridge/setupcmd": {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/cli":      {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-worker":          {"sandbox/worker"},

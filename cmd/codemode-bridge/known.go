@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/builtin"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
@@ -66,4 +67,18 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 		all[name] = meant
 	}
 	return all
+}
+
+// meaningOf returns what is known of a tool, as far as policy may go by it.
+func meaningOf(cfg *config.Config, server, tool string) audit.Meaning {
+	is := meanings(cfg)[server]
+	known, ok := is.Server.Tools[tool]
+	if !ok || !is.Accepted {
+		return audit.Meaning{}
+	}
+	m := audit.Meaning{Where: string(known.Where)}
+	for _, e := range known.Effects {
+		m.Effects = append(m.Effects, string(e))
+	}
+	return m
 }

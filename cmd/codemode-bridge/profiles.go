@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/profileview"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles"
@@ -57,7 +58,10 @@ func profilesCommand(con *console) *cobra.Command {
 		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
-	group.AddCommand(templatesCommand(con), addProfileCommand(con))
+	suggest := logFlag(con, auditLogOf(con).Suggest(meaningOf, func(edit func(text []byte) ([]byte, error)) error {
+		return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) { return edit(text) })
+	}))
+	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest)
 	return group
 }
 

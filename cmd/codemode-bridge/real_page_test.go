@@ -709,10 +709,10 @@ func TestRealPageKinds(t *testing.T) {
 	// For the session.
 	_, verdicts = next(pageQuestion{run: "session", tool: "draft", args: []string{`{"to":"a"}`}, decision: profiles.Decision{Risk: profiles.Medium, Remember: true}})
 	w.ready()
-	w.press(`[name=scope][value=session_any]`)
+	w.press(`[name=scope][value=session]`)
 	w.until(`document.querySelector("[data-do=approve]").textContent.includes("session")`)
 	w.click("approve")
-	if v := b.verdict(verdicts); v.Scope != approval.AnyArgs {
+	if v := b.verdict(verdicts); v.Scope != approval.SessionScope {
 		t.Errorf("session: %+v", v)
 	}
 	// All identical ones.
@@ -974,7 +974,7 @@ func TestRealPageLooks(t *testing.T) {
 	b.records.Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: "r11", Call: 7, Server: "mail", Tool: "archive", Risk: "high", Disposition: "ask", Reasons: []string{`asklist: "mail__*" [profile supervised]`}, Approver: "bob", Channel: "page", Answer: "yes, once"})
 	b.records.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r11", Call: 7, Server: "mail", Tool: "archive", Outcome: ledger.Done, Args: json.RawMessage(`{"id":"m-118"}`)})
 	granted, verdicts := b.ask(pageQuestion{run: "r12", tool: "draft", args: []string{plainMail}, decision: profiles.Decision{Risk: profiles.Medium, Remember: true}})
-	b.broker.Settle(t.Context(), granted.ID, granted.Digest(), approval.Verdict{Approve: true, Scope: approval.AnyArgs, By: "ada", Channel: "page", Strong: true})
+	b.broker.Settle(t.Context(), granted.ID, granted.Digest(), approval.Verdict{Approve: true, Scope: approval.SessionScope, By: "ada", Channel: "page", Strong: true})
 	b.verdict(verdicts)
 	b.runs.set(func() {
 		b.runs.all = []admin.Run{{ID: "r7f3k", State: admin.Waiting, Client: "claude-code", Profile: "supervised", Requester: "laptop", Calls: 7, Started: time.Now()},

@@ -375,3 +375,38 @@ func TestAPersonIsTold(t *testing.T) {
 		t.Errorf("the note is %q", note)
 	}
 }
+
+// What the bridge knows of a server is accepted by a person's yes, and by no other answer;
+// the configuration is written either way.
+func TestKnownServersAreAcceptedAtATerminal(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		answer   string
+		accepted bool
+	}{{"y", true}, {"", false}, {"n", false}, {"sure", false}} {
+		c := newCommandLine(t, "{}")
+		work := filepath.Join(c.home, "work")
+		if err := os.Mkdir(work, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(work, ".mcp.json"), []byte(`{"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"]}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := c.program("", "init", "--force", "--pin=false", "--from", ".mcp.json")
+		cmd.Dir = work
+		term := onTerminal(t, cmd, "")
+		term.shows("accept what the bridge knows of files?")
+		term.types(row.answer + "\r")
+		term.shows("with 1 server of your clients, the workspace ")
+		term.types("y\r")
+		<-term.ended
+		text, err := os.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := strings.Contains(string(text), `"known": "filesystem@`) && strings.Contains(string(text), `"@modelcontextprotocol/server-filesystem@`)
+		if code := term.process.ProcessState.ExitCode(); code != 0 || is != row.accepted || !strings.Contains(string(text), `"workspace": `) {
+			t.Errorf("answered %q: exit code %d, accepted %t\n%s\n%s", row.answer, code, is, text, term.all())
+		}
+	}
+}

@@ -111,6 +111,7 @@ func TestCalls(t *testing.T) {
 		{"mongodb find", `{"connectionId": "mirror-1", "database": "d", "collection": "c"}`, "read remote chosen"},
 		{"mongodb aggregate", `{"connectionId": "preconfigured", "pipeline": [{"$match": {}}, {"$limit": 1}]}`, "read remote fixed"},
 		{"mongodb aggregate", `{"connectionId": "preconfigured", "pipeline": [{"$match": {}}, {"$out": "x"}]}`, "read remote fixed unknown:pipeline"},
+		{"mongodb export", `{"connectionId": "preconfigured", "database": "d", "collection": "c", "exportTitle": "x", "exportTarget": []}`, "read remote fixed"},
 		{"mongodb aggregate", `{"connectionId": "preconfigured", "pipeline": "[]"}`, "read remote fixed unknown:pipeline"},
 
 		{"firecrawl firecrawl_scrape", `{"url": "https://a.example", "formats": ["markdown"]}`, "read remote chosen"},
@@ -123,6 +124,16 @@ func TestCalls(t *testing.T) {
 		if got := meant(s.Tools[tool].Read(arguments(t, test.args))); got != test.want {
 			t.Errorf("%s %s\n got %s\nwant %s", test.call, test.args, got, test.want)
 		}
+	}
+}
+
+// TestStores says that a database is read as somebody to whom a call goes.
+func TestStores(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("mongodb")
+	r := s.Tools["find"].Read(arguments(t, `{"connectionId": "preconfigured", "database": "hr", "collection": "salaries"}`))
+	if !slices.Contains(r.Values, known.Value{Param: "database", Role: known.Recipient, Text: "hr"}) {
+		t.Errorf("its values are %v", r.Values)
 	}
 }
 

@@ -16,7 +16,7 @@ var (
 
 var (
 	effects = []Effect{Read, Write, Delete, Execute, Send, Spend}
-	roles   = []Role{Path, Host, Recipient, Command, Amount, Place, Content, Plain, PathOrHost, SQL}
+	roles   = []Role{Path, Host, Recipient, Command, Amount, Place, Content, Plain, Store, PathOrHost, SQL}
 	labels  = []Label{Private, Untrusted, External}
 )
 

@@ -105,6 +105,10 @@ const (
 	Place     Role = "place"     // names where: a repository and its owner, a channel, a database; or decides what is done: a mode, a state
 	Content   Role = "content"   // text that is written or sent
 	Plain     Role = "plain"     // anything else: a filter, a number, a layout
+	// Store names one of several stores that a login reaches, which may have nothing to do
+	// with each other: a database. It is read as a recipient, so that the first call of a
+	// session to each, if only to read, is one to somebody new.
+	Store Role = "store"
 	// PathOrHost is a path or an address, by what stands there. It is read as one of
 	// both.
 	PathOrHost Role = "path|host"

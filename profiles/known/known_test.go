@@ -180,7 +180,7 @@ func TestTheFormatIsDocumented(t *testing.T) {
 		t.Errorf("its example means %s", got)
 	}
 	words := strings.Fields("read write delete execute send spend workspace local remote none fixed chosen private untrusted external " +
-		"path host path\\|host recipient command sql amount place content plain")
+		"path host path\\|host recipient store command sql amount place content plain")
 	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Tool]()} {
 		for i := range of.NumField() {
 			if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {

@@ -25,7 +25,7 @@ type Reading struct {
 // A Value is one value in the arguments of a call.
 type Value struct {
 	Param string // dotted, with the index of an element: "paths.0"
-	Role  Role   // never PathOrHost or SQL: those are read as Path, Host or Command
+	Role  Role   // never Store, PathOrHost or SQL: those are read as Recipient, Path, Host or Command
 	Text  string // a path that starts at another argument has that before it
 }
 
@@ -137,6 +137,8 @@ func (r *reader) readText(name, at string, role Role, v string) {
 	case role == Content || role == Plain:
 	case role == SQL:
 		r.value(at, Command, v)
+	case role == Store:
+		r.value(at, Recipient, v)
 	case role == Host || role == PathOrHost && isAddress(v):
 		r.value(at, Host, v)
 	case role == Path || role == PathOrHost:

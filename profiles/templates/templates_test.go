@@ -70,6 +70,8 @@ var calls = map[string]profiles.Call{
 	"read a page of a host asked before":     at("old.example", false),
 	"read a page whose host is doubtful":     at("", false),
 	"ask the server's endpoint for a secret": carries(reads("remote", "fixed")),
+	"read a database that is new here":       from(true),
+	"read a database asked before":           from(false),
 
 	"write in the workspace":                      does("workspace", "none", []string{"write"}, inside("src/a.go")),
 	"write there, and it is said to destroy":      destructive(does("workspace", "none", []string{"write"}, inside("src/a.go"))),
@@ -128,6 +130,12 @@ func at(host string, isNew bool) profiles.Call {
 func sends(isNew bool) profiles.Call {
 	c := does("remote", "fixed", []string{"send"})
 	c.Meaning.Recipients = []profiles.RecipientFact{{Param: "to", Name: "ann@example.com", New: isNew}}
+	return c
+}
+
+func from(isNew bool) profiles.Call {
+	c := reads("remote", "fixed")
+	c.Meaning.Recipients = []profiles.RecipientFact{{Param: "database", Name: "hr", New: isNew}}
 	return c
 }
 
@@ -191,7 +199,9 @@ func TestTemplatesDecide(t *testing.T) {
 		{"pay", each, each, each, deny, manual},
 		{"run what may also delete", each, deny, each, deny, manual},
 
-		{"read with an argument that nobody knows", allow, allow, allow, deny, each},
+		{"read with an argument that nobody knows", ask, ask, ask, deny, each},
+		{"read a database that is new here", ask, ask, ask, allow, each},
+		{"read a database asked before", allow, allow, allow, allow, each},
 		{"read a secret, an argument nobody knows", each, each, each, deny, each},
 		{"call a tool of which nothing is known", ask, ask, ask, deny, each},
 		{"call one that is called a reading one", allow, allow, allow, deny, each},

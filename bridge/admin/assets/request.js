@@ -28,7 +28,7 @@ function label(article) {
 	const scope = $("[name=scope]:checked", article);
 	if (calls.length) text.textContent = `Approve ${sent} of ${calls.length} calls`;
 	else if (!$(".editor", article)?.hidden) text.textContent = "Approve as edited";
-	else text.textContent = scope && scope.value !== "once" ? "Approve for the session" : "Approve once";
+	else text.textContent = {run: "Approve in this run", session: "Approve for the session"}[scope?.value] ?? "Approve once";
 	tick();
 }
 
@@ -115,6 +115,8 @@ const field = (article, name) => $(`[name=${name}]`, article);
 // decide sends a verdict on what is shown.
 async function decide(article, decision) {
 	if (busy) return;
+	const noMore = decision === "no-more";
+	if (noMore) decision = "deny";
 	const body = {decision, digest: article.dataset.digest, reason: field(article, "reason")?.value ?? ""};
 	let args;
 	if (decision === "approve") {
@@ -130,11 +132,15 @@ async function decide(article, decision) {
 			clearTimeout(looking); // or it would take away what the bridge says of them
 			const problem = showProblem(article);
 			if (problem) return pointAt(field(article, "args"), problem.at);
-		} else if (scope) body.scope = scope.value;
+		} else if (scope) {
+			body.scope = scope.value;
+			if (scope.value === "run") body.count = Number(field(article, "count").value);
+		}
 		if ("typed" in article.dataset) body.typed = field(article, "typed").value;
 		if ("typed" in article.dataset && !body.typed && !args) return wants(field(article, "typed"), "type the tool's name to approve");
 		if ("reason" in article.dataset && !body.reason.trim()) return wants(field(article, "reason"), "a yes to this call needs a reason");
 	}
+	if (noMore) body.no_more = true;
 	busy = true;
 	article.setAttribute("aria-busy", "true");
 	all("[data-do]", article).forEach((b) => { b.disabled = true; });
@@ -203,6 +209,7 @@ document.addEventListener("input", ({target}) => {
 const actions = {
 	"deny": (article) => decide(article, "deny"),
 	"stop": (article) => decide(article, "stop"),
+	"no-more": (article) => decide(article, "no-more"),
 	"approve": (article) => decide(article, "approve"),
 	"read-on": (article) => readOn(article),
 	"why": (article) => {

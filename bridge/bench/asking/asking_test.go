@@ -96,11 +96,11 @@ func TestSessions(t *testing.T) {
 func TestChoose(t *testing.T) {
 	enum := func(values ...any) *mcp.ElicitParams {
 		return &mcp.ElicitParams{Message: "WRITE FILE?\n\nCertain.", RequestedSchema: map[string]any{"properties": map[string]any{
-			"decision": map[string]any{"enum": values}, "count": map[string]any{"maximum": 100.0}}}}
+			"decision": map[string]any{"enum": values}, "count": map[string]any{"enum": []any{"20", "100"}}}}}
 	}
 	titled := &mcp.ElicitParams{RequestedSchema: map[string]any{"properties": map[string]any{
 		"decision": map[string]any{"oneOf": []any{map[string]any{"const": "no"}, map[string]any{"const": "once"}}}}}}
-	all := enum("no", "stop", "once", "run:20", "run:100", "session", "session_any")
+	all := enum("no", "stop", "once", "run", "session", "session_any")
 	for name, row := range map[string]struct {
 		how  width
 		form *mcp.ElicitParams
@@ -109,7 +109,8 @@ func TestChoose(t *testing.T) {
 		"narrowest":               {narrowest, all, map[string]any{"decision": "once", "reason": "as agreed"}},
 		"natural":                 {natural, all, map[string]any{"decision": "session", "reason": "as agreed"}},
 		"widest":                  {widest, all, map[string]any{"decision": "session_any", "reason": "as agreed"}},
-		"the most calls of a run": {natural, enum("no", "once", "run:20", "run:100"), map[string]any{"decision": "run:100", "reason": "as agreed", "count": 100.0}},
+		"to a loop":               {looping, all, map[string]any{"decision": "run", "reason": "as agreed", "count": "100"}},
+		"the most calls of a run": {natural, enum("no", "once", "run"), map[string]any{"decision": "run", "reason": "as agreed", "count": "100"}},
 		"only once":               {widest, titled, map[string]any{"decision": "once", "reason": "as agreed"}},
 		"no":                      {refusing, all, map[string]any{"decision": "no", "reason": "as agreed"}},
 		"nobody is there":         {dismissing, all, nil},

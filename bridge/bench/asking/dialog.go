@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,6 +36,9 @@ const (
 	// names what is bound, so it stays in this project; else for as many calls like
 	// this in the run as are offered; else this call only. Never for any arguments.
 	natural
+	// looping: what a person says to a loop: calls like this in this run, as many as
+	// can be chosen.
+	looping
 	// widest: whatever covers most.
 	widest
 	// refusing: a no, given to the form.
@@ -46,15 +47,21 @@ const (
 	dismissing
 )
 
-// The values of a form's field "decision" that are a yes, from the narrowest on. A
-// number may follow "run" in some of them, as in "run:20".
+// The values of a form's field "decision" that are a yes, from the narrowest on.
 var yeses = []string{"once", "run", "session", "session_any"}
 
-// rank says how much a choice covers; a choice that is no yes covers nothing.
-func rank(choice string) (kind, count int) {
-	name, number, _ := strings.Cut(choice, ":")
-	count, _ = strconv.Atoi(number)
-	return slices.Index(yeses, name), count
+// takes reports whether a person who answers so gives that yes.
+func (w width) takes(choice string) bool {
+	switch w {
+	case narrowest:
+		return choice == "once"
+	case looping:
+		return choice == "once" || choice == "run"
+	case natural:
+		return choice != "session_any"
+	default:
+		return true
+	}
 }
 
 // choose answers a question: the form's content.
@@ -72,22 +79,21 @@ func (w width) choose(form *mcp.ElicitParams) (*mcp.ElicitResult, dialog, error)
 	if w == refusing {
 		d.Answer = "no"
 	} else {
-		offered := slices.DeleteFunc(slices.Clone(d.Choices), func(c string) bool {
-			kind, _ := rank(c)
-			return kind < 0 || w == narrowest && c != "once" || w == natural && c == "session_any"
-		})
-		if len(offered) == 0 {
+		for _, yes := range yeses {
+			if w.takes(yes) && slices.Contains(d.Choices, yes) {
+				d.Answer = yes
+			}
+		}
+		if d.Answer == "" {
 			return nil, d, fmt.Errorf("a dialog offers only %q", d.Choices)
 		}
-		d.Answer = slices.MaxFunc(offered, func(a, b string) int {
-			kindA, countA := rank(a)
-			kindB, countB := rank(b)
-			return cmp.Or(kindA-kindB, countA-countB)
-		})
 	}
 	content := map[string]any{"decision": d.Answer, "reason": "as agreed"}
-	if most, ok := fields["count"]["maximum"]; ok && strings.HasPrefix(d.Answer, "run") {
-		content["count"] = most
+	if counts := choices(fields["count"]); d.Answer == "run" && len(counts) > 0 {
+		content["count"] = counts[len(counts)-1]
+	}
+	if numbers := choices(fields["count"]); len(numbers) > 0 && strings.HasPrefix(d.Answer, "run") {
+		content["count"] = numbers[len(numbers)-1]
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, d, nil
 }

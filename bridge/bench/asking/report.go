@@ -42,7 +42,7 @@ func (c *cell) forget(st *stage) {
 }
 
 // keepDialogs writes the text of every question: of each cell those of ordinary work, with
-// natural answers and with a yes for each call only, and those of its twins.
+// natural answers and with a yes for each call only, those of loops, and those of its twins.
 func keepDialogs(dir string, cells []*cell) error {
 	for _, c := range cells {
 		var ordinary, each, twins strings.Builder
@@ -56,6 +56,12 @@ func keepDialogs(dir string, cells []*cell) error {
 			fmt.Fprintf(&twins, "# %s: %s\n# %s\n\n", v.Kind, v.Why, firstLine(v.By))
 			for _, d := range v.Dialogs {
 				writeDialog(&twins, d)
+			}
+		}
+		for _, s := range c.Shapes {
+			fmt.Fprintf(&each, "# %s\n\n", s.Name)
+			for _, d := range s.Dialogs {
+				writeDialog(&each, d)
 			}
 		}
 		for name, text := range map[string]string{"questions": ordinary.String(), "each-call": each.String(), "twins": twins.String()} {

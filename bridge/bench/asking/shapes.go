@@ -35,8 +35,8 @@ func shapes() (all []shape) {
 			era = "no sessions"
 		}
 		all = append(all,
-			shape{fmt.Sprintf("a loop of %d calls, one after the other (%s)", loopCalls, era), sequential, natural, newest, 1, loopCalls},
-			shape{fmt.Sprintf("a loop of %d calls, all at once (%s)", loopCalls, era), parallel, natural, newest, 1, loopCalls},
+			shape{fmt.Sprintf("a loop of %d calls, one after the other (%s)", loopCalls, era), sequential, looping, newest, 1, loopCalls},
+			shape{fmt.Sprintf("a loop of %d calls, all at once (%s)", loopCalls, era), parallel, looping, newest, 1, loopCalls},
 			shape{fmt.Sprintf("asks on after noes of a person (%s)", era), nagging, refusing, newest, mostNoes, 0},
 			shape{fmt.Sprintf("asks on after noes of a client without a person (%s)", era), nagging, dismissing, newest, mostNoes, 0})
 	}

@@ -233,7 +233,7 @@ func (w *window) eval(ctx context.Context, code string, answers func(*mcp.Elicit
 	defer cancel()
 	result, err := w.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": code}})
 	if err != nil {
-		return outcome{}, fmt.Errorf("%s: %w\n%s\n%s", w.stage.Name, err, code, w.stderr.String())
+		return outcome{}, fmt.Errorf("%s: %w\n%s\n%s\n%s", w.stage.Name, err, code, lastLines(w.stderr.String()), w.stage.lastWords())
 	}
 	after, err := w.sent()
 	if err != nil {
@@ -260,4 +260,28 @@ func said(r *mcp.CallToolResult) string {
 		}
 	}
 	return all.String()
+}
+
+// lastWords returns what bridges in the background wrote when they ended: why one
+// ended that should not have.
+func (st *stage) lastWords() string {
+	files, err := filepath.Glob(filepath.Join(st.dir, "home", "state", "codemode-bridge", "windows", "*.err"))
+	if err != nil {
+		return err.Error()
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err.Error()
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// lastLines returns the end of a log.
+func lastLines(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }

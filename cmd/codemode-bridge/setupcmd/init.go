@@ -23,8 +23,11 @@ func (con *Bridge) Init() *cobra.Command {
 	c := &cobra.Command{
 		Use: "init", Short: "Write a configuration with your clients' servers", Args: cli.NoArgs,
 		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
-			"shows them, and writes a configuration with them. Files in the folder that you are in come with it, from\n" +
-			"whoever wrote it: they are told of, and read if --from names them. Each server that is on is started once,\n" +
+			"shows them, and writes a configuration with them, with the folder that you are in as the workspace, and a\n" +
+			"template that says what scripts may do. Where the bridge knows what the tools of a server do, you are asked\n" +
+			"once whether you accept that (servers known NAME shows it); the version is pinned then.\n" +
+			"Files in the folder that you are in come with it, from whoever wrote it: they are told of, and read if\n" +
+			"--from names them. Each server that is on is started once,\n" +
 			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
 			"new or change later stay hidden from scripts until tools review accepts them. The clients' own files stay\n" +
 			"as they are: install --take-over changes one.",

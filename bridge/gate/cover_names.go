@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// shellSigns are what a shell, or a program that builds a command, reads as more than
+// text.
+const shellSigns = "$`;|&<>\n\r\\\"'(){}*?!"
+
+// commands reports whether a text that is only to select something could be more to a
+// program that builds a command of it.
+func commands(text string) bool {
+	return strings.HasPrefix(text, "-") || strings.ContainsAny(text, "`;|\n\r") || strings.Contains(text, "$(") || strings.Contains(text, "&&")
+}
+
+// addresses finds the hosts that a text names: in web addresses, in mail addresses,
+// and by themselves under the names that people know.
+var addresses = regexp.MustCompile(`//([^\s/?#"'<>)\]}` + "`" + `]+)` +
+	`|[^\s@<>"',;:/()]@([A-Za-z0-9.-]+\.[A-Za-z]{2,})` +
+	`|\b((?:[A-Za-z0-9-]+\.)+(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|cloud|site|online|example))\b`)
+
+// contentNames and itemNames are the words that say what an argument of an unknown
+// tool is.
+var (
+	contentNames = []string{"body", "text", "content", "title", "query", "message", "description", "comment", "summary", "subject", "note", "search", "prompt"}
+	itemNames    = []string{"number", "iid", "page", "limit", "offset", "count", "size", "line", "lines", "index", "head", "tail", "perpage"}
+	amountNames  = []string{"amount", "price", "total", "cost", "sum", "quantity", "fee", "unit", "cents"}
+)
+
+// isContent reports whether a name says that the argument is text.
+func isContent(name string) bool {
+	words := wordsOf(name)
+	return len(words) > 0 && slices.Contains(contentNames, words[len(words)-1])
+}
+
+// isItem reports whether a name says that the argument counts something, or is the
+// number of an item in a place that is named beside it.
+func isItem(name string) bool {
+	words := wordsOf(name)
+	return len(words) > 0 && slices.Contains(itemNames, words[len(words)-1]) && !isAmount(name)
+}
+
+// isAmount reports whether a name says that the argument is worth something.
+func isAmount(name string) bool {
+	return slices.ContainsFunc(wordsOf(name), func(w string) bool { return slices.Contains(amountNames, w) })
+}
+
+// wordsOf returns the words of a name, in lower case: "issueNumber" and
+// "issue_number" have two.
+func wordsOf(name string) []string {
+	var parted strings.Builder
+	lower := false
+	for _, c := range name {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			parted.WriteByte(' ')
+		case unicode.IsUpper(c) && lower:
+			parted.WriteByte(' ')
+			parted.WriteRune(unicode.ToLower(c))
+		default:
+			parted.WriteRune(unicode.ToLower(c))
+		}
+		lower = unicode.IsLower(c) || unicode.IsDigit(c)
+	}
+	return strings.Fields(parted.String())
+}
+
+// looksLikeAPlace reports whether a whole text could be a path, an address or the name
+// of something rather than words.
+func looksLikeAPlace(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	if strings.ContainsAny(trimmed, " \n") {
+		return strings.HasPrefix(trimmed, "/") || strings.HasPrefix(trimmed, "~") || strings.HasPrefix(trimmed, ".")
+	}
+	return strings.ContainsAny(trimmed, `/\@:~`) || strings.Contains(trimmed, ".") && !strings.HasSuffix(trimmed, ".") || strings.HasPrefix(trimmed, "#")
+}
+
+func isNumber(v any) bool {
+	_, ok := v.(json.Number)
+	return ok
+}
+
+// textsIn returns all texts of a value, names of members included.
+func textsIn(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		all = append(all, v)
+	case []any:
+		for _, element := range v {
+			all = append(all, textsIn(element)...)
+		}
+	case map[string]any:
+		for name, member := range v {
+			all = append(append(all, name), textsIn(member)...)
+		}
+	}
+	return all
+}
