@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
