@@ -131,11 +131,8 @@ func (d Description) cut() bool {
 // needsLine says what else a yes takes; empty if it takes nothing.
 func (d Description) needsLine() string {
 	text := ""
-	if slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return c.Planned }) {
-		text = "A yes to calls to come holds for " + canon.Counted(int(planFor.Minutes()), "minute") + ", for exactly these, in this order."
-	}
 	if len(d.said.needs) > 0 {
-		text = strings.TrimLeft(text+" ", " ") + "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
+		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
 	}
 	if d.Missing != "" {
 		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
