@@ -62,7 +62,7 @@ func readingOf(text string, sent [][2]any) reading {
 // render Markdown: all of them see the same sentences and the same values, and
 // nothing but a paragraph with code in it.
 func TestRealReaders(t *testing.T) {
-	stored, err := os.ReadFile(filepath.Join("approval", "testdata", "hostile.json"))
+	stored, err := os.ReadFile(filepath.Join("wording", "testdata", "hostile.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
