@@ -110,7 +110,7 @@ func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 	}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
-		r.Verdict, r.By, r.At, r.Edited = &v, cmp.Or(v.By, v.Stopped), v.Time, e.EditedCall()
+		r.Verdict, r.By, r.At, r.Edited = &v, cmp.Or(v.By, v.Stopped), v.Time, approval.Edited(&e)
 	}
 	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
 	switch {

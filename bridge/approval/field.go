@@ -73,7 +73,7 @@ func describeCall(i Item, marks map[string]string) DescribedCall {
 		c.Sources = append(c.Sources, canon.Escape(s))
 	}
 	for _, r := range i.Reads {
-		p := r.said()
+		p := readSaid(r)
 		c.Sources, c.reads = append(c.Sources, p.plain), append(c.reads, p)
 	}
 	for n := range c.Fields {
@@ -85,7 +85,7 @@ func describeCall(i Item, marks map[string]string) DescribedCall {
 			f.Hidden, f.mark = 1, true
 		}
 	}
-	i.sort(c.Fields)
+	sortFields(i, c.Fields)
 	return c
 }
 
@@ -100,7 +100,7 @@ func isMark(text string, marks map[string]string) bool {
 }
 
 // sort puts the arguments of a call in the order in which a person reads them.
-func (i Item) sort(fields []Field) {
+func sortFields(i Item, fields []Field) {
 	place := make(map[string]int, len(i.Order))
 	for n, name := range i.Order {
 		place[canon.Escape(name)] = n
@@ -344,4 +344,13 @@ func (f Field) unseen() bool {
 		}
 	}
 	return false
+}
+
+// readSaid is the read in words.
+func readSaid(r Read) phrase {
+	all := ours("")
+	if r.Whole {
+		all = "all "
+	}
+	return say("%s%s of %s were read in call %d from %s", all, ours(canon.Counted(r.Characters, "character")), argument(r.Param), r.Call, canon.Escape(r.From))
 }

@@ -2,10 +2,8 @@ package approval
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"codemode-bridge/profiles"
@@ -25,18 +23,6 @@ const planFor = 5 * time.Minute
 type plan struct {
 	question *openQuestion
 	approved time.Time // when a person said yes; zero before that
-}
-
-// next says what is known of the calls and questions that come after this one.
-func (r Request) next() string {
-	var all []string
-	if len(r.Items) == 1 && r.Items[0].Loop {
-		all = append(all, "the call is in a loop; more like it may follow.")
-	}
-	if r.Spent > 0 {
-		all = append(all, fmt.Sprintf("This session has asked %d questions; say how to go on.", r.Spent))
-	}
-	return strings.Join(all, " ")
 }
 
 // number is the call's number in its run; 0 for a planned call that was not made.
@@ -77,7 +63,7 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 		}
 		_, denied := qs.limiter.denied[r.Run][i.Key]
 		_, refused := qs.limiter.coolingDown(one)
-		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, maxItems) || qs.grants.waives(ctx, one) {
+		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) {
 			continue
 		}
 		i.Call, i.Planned = all[len(all)-1].Call+1, true

@@ -65,7 +65,7 @@ func TestPlan(t *testing.T) {
 		"no to one":                   {[]Request{next(0, 2), next(0, 3)}, some, 3, 0, []step{{next(2, 2), Declined}, {next(3, 3), "yes"}, {next(4, 4), "asked"}}, 0},
 		"no":                          {[]Request{next(0, 2)}, no, 2, 0, []step{{next(2, 2), ElicitationDeclined}, {next(3, 3), "asked"}}, 0},
 		"a critical one":              {[]Request{next(0, 2, critical), next(0, 3)}, yes, 2, 0, []step{{next(2, 2, critical), "asked"}, {next(3, 3), "yes"}}, 0},
-		"no more than a dialog shows": {[]Request{next(0, 2), next(0, 3), next(0, 4), next(0, 5), next(0, 6), next(0, 7), next(0, 8), next(0, 9), next(0, 10), next(0, 11)}, yes, maxItems, 0, []step{{next(2, 11), "asked"}}, 9},
+		"no more than a dialog shows": {[]Request{next(0, 2), next(0, 3), next(0, 4), next(0, 5), next(0, 6), next(0, 7), next(0, 8), next(0, 9), next(0, 10), next(0, 11)}, yes, MaxPlaces, 0, []step{{next(2, 11), "asked"}}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {

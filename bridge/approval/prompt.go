@@ -56,7 +56,7 @@ func (d Description) Prompt() string {
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
-	needed := min(len(d.Calls), maxItems+1)
+	needed := min(len(d.Calls), MaxPlaces+1)
 	if len(d.said.same) > 0 {
 		needed += sameRows
 	}
@@ -163,7 +163,7 @@ func (d Description) warningLines(room int) []string {
 }
 
 // argumentLines returns the arguments in about room rows. If there are several
-// calls each has its own line; of more than maxItems, calls from every place in the
+// calls each has its own line; of more than MaxPlaces, calls from every place in the
 // script have one, and the others are counted.
 func (d Description) argumentLines(room int) []string {
 	if len(d.said.rows) == 1 {
@@ -197,12 +197,12 @@ func (d Description) shownCalls() map[int]bool {
 	}
 	seen, shown := map[place]bool{}, map[int]bool{}
 	for _, c := range d.Calls {
-		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < maxItems {
+		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < MaxPlaces {
 			seen[at], shown[c.Number] = true, true
 		}
 	}
 	for _, c := range d.Calls {
-		if len(shown) < maxItems {
+		if len(shown) < MaxPlaces {
 			shown[c.Number] = true
 		}
 	}

@@ -177,7 +177,7 @@ func TestPromptIsInert(t *testing.T) {
 					{Param: nasty.Draw(t, "param"), Role: "host", New: true, Doubt: nasty.Draw(t, "doubt")}}}
 		}
 		several := rapid.Bool().Draw(t, "several tools")
-		for i := range rapid.IntRange(1, maxItems).Draw(t, "calls") {
+		for i := range rapid.IntRange(1, MaxPlaces).Draw(t, "calls") {
 			raw := args(fmt.Sprint("args", i))
 			if !several {
 				p.Calls = append(p.Calls, raw)

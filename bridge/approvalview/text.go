@@ -31,7 +31,7 @@ type Row struct {
 // NewRow describes a request; known is what the audit log has of its run's calls, in
 // display form.
 func NewRow(e approval.StoredRequest, known map[int]ledger.CallState) Row {
-	row := Row{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: e.EditedCall()}
+	row := Row{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: approval.Edited(&e)}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
 		row.Verdict, row.Outcomes = &v, Outcomes(e, known)
@@ -129,7 +129,7 @@ var toCome = map[bool]string{true: "  (to come)"}
 // editedLines shows the arguments with which whoever allowed a call replaced its own;
 // none if they did not.
 func editedLines(e approval.StoredRequest) []string {
-	edited := e.EditedCall()
+	edited := approval.Edited(&e)
 	switch {
 	case edited == nil:
 		return nil

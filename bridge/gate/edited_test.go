@@ -68,7 +68,7 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 		if err != nil || len(kept) != 1 {
 			t.Fatal(kept, err)
 		}
-		edited := kept[0].EditedCall()
+		edited := approval.Edited(&kept[0])
 		want := &approval.EditedCall{By: "ann", Call: 1, Asked: q.Items[0].Key.Args, Digest: sent, Hidden: 1}
 		if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(approval.EditedCall{}, "Args", "Fields")); diff != "" {
 			t.Errorf("the request has (-want +got)\n%s", diff)
@@ -108,10 +108,10 @@ func TestEditedArgumentsAreHidden(t *testing.T) {
 		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/etc/pin"}`), By: "ann", Channel: "page"})
 		a.sent()
 		kept, err := a.g.Broker().Requests(t.Context(), approval.Filter{ID: q.ID})
-		if err != nil || len(kept) != 1 || kept[0].EditedCall() == nil {
+		if err != nil || len(kept) != 1 || approval.Edited(&kept[0]) == nil {
 			t.Fatal(kept, err)
 		}
-		for what, told := range map[string]any{"the records": a.book.records, "the model": a.r.Effects(), "the request": kept, "the approvers": kept[0].EditedCall()} {
+		for what, told := range map[string]any{"the records": a.book.records, "the model": a.r.Effects(), "the request": kept, "the approvers": approval.Edited(&kept[0])} {
 			text, err := json.Marshal(told)
 			if err != nil || strings.Contains(string(text), "/etc/pin") || !strings.Contains(string(text), "[hidden") {
 				t.Errorf("%s have %s, %v", what, text, err)
