@@ -17,6 +17,7 @@ import (
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/profiles"
@@ -150,7 +151,7 @@ func showPrompt(t *testing.T, show func(string, [][2]any), other string, calls .
 			}
 		}
 	}
-	prompt := approval.Describe(r, approval.DescribeOptions{Whole: "codemode-bridge approvals show q1 --config '/home/a b/x.json'", Zone: time.UTC}).Prompt()
+	prompt := wording.Describe(r, wording.DescribeOptions{Whole: "codemode-bridge approvals show q1 --config '/home/a b/x.json'", Zone: time.UTC}).Prompt()
 	for line := range strings.SplitSeq(prompt, "\n") {
 		if strings.HasPrefix(line, "• ") && (strings.Contains(line, "…") || strings.Contains(line, " left out)") || strings.Contains(line, "more argument")) {
 			sent = nil // not all of it is there, and it says so
@@ -176,7 +177,7 @@ func showKnown(t *testing.T, show func(string, [][2]any), text string) {
 	other.Tool = "delete_file"
 	for _, items := range [][]approval.Item{{item}, {item, item}, {item, other}} {
 		r := approval.Request{Server: text, Tool: "write_file", Items: items, Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Reasons: []profiles.Reason{{Kind: profiles.KindRisk, Risk: profiles.High, Detail: text}}}}
-		show(approval.Describe(r, approval.DescribeOptions{Zone: time.UTC}).Prompt(), nil)
+		show(wording.Describe(r, wording.DescribeOptions{Zone: time.UTC}).Prompt(), nil)
 	}
 }
 

@@ -385,6 +385,8 @@ func (m *Meaning) risk() Reason {
 		return say(High, "%s", out)
 	case changes(m.Effects):
 		return say(Medium, "it changes something")
+	case len(m.Unknown) > 0:
+		return say(Medium, "nobody knows what %s means here", m.Unknown[0])
 	case out != "":
 		return say(Medium, "%s", out)
 	case slices.ContainsFunc(m.Recipients, func(r RecipientFact) bool { return r.New }):

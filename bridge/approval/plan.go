@@ -2,15 +2,19 @@ package approval
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
+
+	"codemode-bridge/profiles"
 )
 
 // Where it is known beforehand which calls a script will make after the one that
 // people are asked about, the request has them, too, as planned items: see
 // Request.Plan. A yes to one of them is for the first call of the run that is exactly
 // that one, once, within PlanFor; the calls must come in the order in which they were
-// shown. What differs in anything is asked about as any call is.
+// shown. What differs in anything is asked about as any call is, but for what policy
+// asks of it: that may have become less.
 
 // PlanFor is how long a yes to a planned call holds.
 const PlanFor = 5 * time.Minute
@@ -92,7 +96,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false
@@ -121,6 +125,13 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 	}
 	v.Scope = Once
 	return nil, row, v, true
+}
+
+// agreed reports whether a yes to a planned call with a decision is one to the same call
+// with the present one: it is the same or milder, as when the calls before it have made
+// a host known.
+func agreed(now, planned profiles.Decision) bool {
+	return sameDecision(planned, now) || planned.Disposition == profiles.Ask && !now.Exceeds(planned) && maps.Equal(now.Hidden, planned.Hidden)
 }
 
 // Lapse ends a run's plan, and returns the calls that people allowed and that were not

@@ -35,6 +35,8 @@ func TestPlan(t *testing.T) {
 	}
 	critical := risk(profiles.Critical)
 	sourced := func(r *Request) { r.Items[0].Sources = []string{"from elsewhere"} }
+	low := risk(profiles.Low)
+	hidden := func(r *Request) { r.Decision.Hidden = map[string]string{"q": ""} }
 	revised := func(r *Request) { r.Items[0].Key.Revision = "rev2" }
 	some := yes
 	some.Rows = []int{1, 3}
@@ -52,7 +54,9 @@ func TestPlan(t *testing.T) {
 		"they come in disorder":       {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 3), "yes"}, {next(3, 2), "asked"}}, 1},
 		"in disorder, but at once":    {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(3, 3), "yes"}, {next(2, 2), "yes"}}, 0},
 		"other arguments":             {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 7), "asked"}}, 1},
-		"another risk":                {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, risk(profiles.Medium)), "asked"}}, 1},
+		"a higher risk":               {[]Request{next(0, 2, low)}, yes, 2, 0, []step{{next(2, 2), "asked"}}, 1},
+		"a lower risk":                {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, low), "yes"}}, 0},
+		"hidden otherwise":            {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, hidden), "asked"}}, 1},
 		"another policy":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, revised), "asked"}}, 1},
 		"data from elsewhere":         {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, sourced), "asked"}}, 1},
 		"in another run":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, inRun("r2")), "asked"}}, 1},
