@@ -17,9 +17,9 @@ import (
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/wording"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
