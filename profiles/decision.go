@@ -185,6 +185,20 @@ func (d Decision) Because() Reason {
 	return d.Reasons[0]
 }
 
+// Exceeds reports whether people must say more to d than to one that asks and that they
+// have approved. The caller handles a decision that denies.
+func (d Decision) Exceeds(approved Decision) bool {
+	if d.Disposition != Ask {
+		return false
+	}
+	for _, q := range d.Quorums {
+		if !slices.ContainsFunc(approved.Quorums, func(had Quorum) bool { return had.Meets(q) }) {
+			return true
+		}
+	}
+	return d.Risk > approved.Risk || d.Manual && !approved.Manual || d.RequireReason && !approved.RequireReason
+}
+
 // String returns one line for a person: what the reason comes from, and what it
 // asks for.
 func (r Reason) String() string {

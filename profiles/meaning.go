@@ -389,8 +389,6 @@ func (m *Meaning) risk() Reason {
 		return say(Medium, "nobody knows what %s means here", m.Unknown[0])
 	case out != "":
 		return say(Medium, "%s", out)
-	case m.Accepted && len(m.Unknown) > 0:
-		return say(Medium, "nobody has said what the argument %s means", m.Unknown[0])
 	case slices.ContainsFunc(m.Recipients, func(r RecipientFact) bool { return r.New }):
 		return say(Medium, "it reads where nobody has approved a call yet")
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):

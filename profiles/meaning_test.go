@@ -200,7 +200,8 @@ func TestUnknownArgumentsRaise(t *testing.T) {
 	}{
 		{"s__get_pods", true, nil, Low},
 		{"s__get_pods", true, []string{"resourceType"}, Medium},
-		{"s__get_pods", false, []string{"resourceType"}, Low}, // of a file that nobody has verified
+		{"s__get_pods", false, nil, Low},
+		{"s__get_pods", false, []string{"resourceType"}, Medium},
 		{"s__delete_pods", true, []string{"resourceType"}, High},
 	} {
 		c := call(t, test.tool, `{}`)

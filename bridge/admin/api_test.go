@@ -14,6 +14,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,6 +119,8 @@ func TestDecide(t *testing.T) {
 		{"approve", `"scope":"once"`, "approved", approval.Verdict{Approve: true, Scope: approval.Once}},
 		{"deny", `"reason":"wrong address, ask me"`, "denied", approval.Verdict{Reason: approval.Declined, Text: "wrong address, ask me"}},
 		{"stop", `"reason":""`, "denied", approval.Verdict{Reason: approval.Declined, Stop: true}},
+		{"approve", `"scope":"once","list":true`, "approved", approval.Verdict{Approve: true, Scope: approval.Once, List: true}},
+		{"deny", `"list":true,"no_more":true`, "denied", approval.Verdict{Reason: approval.Declined, List: true, NoMore: true}},
 		{"approve", `"args":{"to":"someone@acme-corp.co","n":9007199254740993}`, "approved", approval.Verdict{Approve: true, Args: json.RawMessage(`{"to":"someone@acme-corp.co","n":9007199254740993}`)}},
 	} {
 		b := newBench(t)
@@ -262,8 +265,8 @@ func TestEditedArgumentsAreShown(t *testing.T) {
 	var shown Request
 	answer.into(&shown)
 	was, edited := fmt.Sprint(shown.Description.Calls), shown.Edited
-	want := &approval.EditedCall{By: "ada", Call: 7, Asked: e.Items[0].Key.Args, Hidden: 2}
-	if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(approval.EditedCall{}, "Digest", "Args", "Fields")); diff != "" {
+	want := &wording.EditedCall{By: "ada", Call: 7, Asked: e.Items[0].Key.Args, Hidden: 2}
+	if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(wording.EditedCall{}, "Digest", "Args", "Fields")); diff != "" {
 		t.Fatalf("edited (-want +got):\n%s", diff)
 	}
 	if edited.Digest == edited.Asked.String() || !strings.Contains(string(edited.Args), `"to":"carol"`) || !strings.Contains(fmt.Sprint(edited.Fields), "carol") {

@@ -22,6 +22,7 @@
 //	credential, approvers        who may answer, and how they prove who they are
 //	stored_request, relay        what a verdict does to a stored request, here or in another process
 //	store, memory                the contract of stores, and the one in memory
+//	cover, choices               which calls a wider approval covers; the answers that a request offers
 //	grants, limits               calls that nobody needs to be asked about
 //	questions, judging, resume   the open requests of this process, and verdicts from others
 //	broker, ask, settle, waiting the Broker, its calls, its verdicts, and what waits

@@ -34,7 +34,7 @@ func (c Choice) Yes() bool { return c.Scope != "" }
 func (r Request) Choices(session bool) []Choice {
 	all := []Choice{{Value: "no", Title: "No"}}
 	if r.Before > 0 {
-		all = append(all, Choice{Value: "no_more", Title: noMore(len(r.paths())), NoMore: true})
+		all = append(all, Choice{Value: "no_more", Title: noMore(len(r.Paths())), NoMore: true})
 	}
 	all = append(all, Choice{Value: "stop", Title: "No, and stop the script", Stop: true})
 	once := "Yes, this call"

@@ -137,7 +137,7 @@ func (l *limiter) places(session string) int {
 	if l.lists[session] {
 		return maxLooped
 	}
-	return maxItems
+	return MaxPlaces
 }
 
 // coolingDown refuses r if people have denied its run so often that they need not
@@ -145,14 +145,14 @@ func (l *limiter) places(session string) int {
 func (l *limiter) coolingDown(r Request) (Verdict, bool) {
 	denials := l.cooldowns[r.Run]
 	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
-	for _, path := range r.paths() {
+	for _, path := range r.Paths() {
 		if no, ok := denials.noMore[path]; ok {
 			return no, true
 		}
 	}
 	vain := func(path string) bool { return denials.tools[path] >= maxToolDenials }
 	switch {
-	case slices.ContainsFunc(r.paths(), vain):
+	case slices.ContainsFunc(r.Paths(), vain):
 		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", maxToolDenials)
 	case denials.inARow >= maxDenialsInARow:
 		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", maxDenialsInARow)
@@ -221,7 +221,7 @@ func (l *limiter) countDenial(r Request, v Verdict) {
 		if denials.noMore == nil {
 			denials.noMore = map[string]Verdict{}
 		}
-		for _, path := range r.paths() {
+		for _, path := range r.Paths() {
 			denials.noMore[path] = Verdict{Reason: v.Reason, Text: v.Text, By: v.By, For: v.For, Channel: v.Channel, Time: v.Time, NoMore: true}
 		}
 	}
@@ -233,7 +233,7 @@ func (l *limiter) countDenial(r Request, v Verdict) {
 		if denials.tools == nil {
 			denials.tools = map[string]int{}
 		}
-		for _, path := range r.paths() {
+		for _, path := range r.Paths() {
 			denials.tools[path]++
 		}
 	}

@@ -2,48 +2,27 @@ package approval
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"codemode-bridge/profiles"
 )
 
 // Where it is known beforehand which calls a script will make after the one that
 // people are asked about, the request has them, too, as planned items: see
 // Request.Plan. A yes to one of them is for the first call of the run that is exactly
-// that one, once, within planFor; the calls must come in the order in which they were
-// shown. What differs in anything is asked about as any call is.
+// that one, once, within PlanFor; the calls must come in the order in which they were
+// shown. What differs in anything is asked about as any call is, but for what policy
+// asks of it: that may have become less.
 
-// planFor is how long a yes to a planned call holds.
-const planFor = 5 * time.Minute
+// PlanFor is how long a yes to a planned call holds.
+const PlanFor = 5 * time.Minute
 
 // A plan are the planned items of a question.
 type plan struct {
 	question *openQuestion
 	approved time.Time // when a person said yes; zero before that
-}
-
-// next says what is known of the calls and questions that come after this one.
-func (r Request) next() string {
-	var all []string
-	planned := 0
-	for _, i := range r.Items {
-		if i.Planned {
-			planned++
-		}
-	}
-	switch {
-	case planned == 1:
-		all = append(all, "the last call is planned; a yes holds for it once, for 5 minutes, if the script makes it as it is here.")
-	case planned > 1:
-		all = append(all, fmt.Sprintf("the last %d calls are planned; a yes holds for each once, for 5 minutes, if the script makes them as they are here.", planned))
-	case len(r.Items) == 1 && r.Items[0].Loop:
-		all = append(all, "the call is in a loop; more like it may follow.")
-	}
-	if r.Spent > 0 {
-		all = append(all, fmt.Sprintf("This session has asked %d questions; say how to go on.", r.Spent))
-	}
-	return strings.Join(all, " ")
 }
 
 // number is the call's number in its run; 0 for a planned call that was not made.
@@ -84,7 +63,7 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 		}
 		_, denied := qs.limiter.denied[r.Run][i.Key]
 		_, refused := qs.limiter.coolingDown(one)
-		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, maxItems) || qs.grants.waives(ctx, one) {
+		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) {
 			continue
 		}
 		i.Call, i.Planned = all[len(all)-1].Call+1, true
@@ -113,11 +92,11 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 	}
 	q, call := p.question, r.Calls()[0]
 	open := qs.open[q.request.ID] == q
-	if !open && (p.approved.IsZero() || time.Since(p.approved) >= planFor) {
+	if !open && (p.approved.IsZero() || time.Since(p.approved) >= PlanFor) {
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && sameDecision(i.Decision, call.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false
@@ -146,6 +125,13 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 	}
 	v.Scope = Once
 	return nil, row, v, true
+}
+
+// agreed reports whether a yes to a planned call with a decision is one to the same call
+// with the present one: it is the same or milder, as when the calls before it have made
+// a host known.
+func agreed(now, planned profiles.Decision) bool {
+	return sameDecision(planned, now) || planned.Disposition == profiles.Ask && !now.Exceeds(planned) && maps.Equal(now.Hidden, planned.Hidden)
 }
 
 // Lapse ends a run's plan, and returns the calls that people allowed and that were not

@@ -35,6 +35,8 @@ func TestPlan(t *testing.T) {
 	}
 	critical := risk(profiles.Critical)
 	sourced := func(r *Request) { r.Items[0].Sources = []string{"from elsewhere"} }
+	low := risk(profiles.Low)
+	hidden := func(r *Request) { r.Decision.Hidden = map[string]string{"q": ""} }
 	revised := func(r *Request) { r.Items[0].Key.Revision = "rev2" }
 	some := yes
 	some.Rows = []int{1, 3}
@@ -52,16 +54,18 @@ func TestPlan(t *testing.T) {
 		"they come in disorder":       {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 3), "yes"}, {next(3, 2), "asked"}}, 1},
 		"in disorder, but at once":    {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(3, 3), "yes"}, {next(2, 2), "yes"}}, 0},
 		"other arguments":             {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 7), "asked"}}, 1},
-		"another risk":                {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, risk(profiles.Medium)), "asked"}}, 1},
+		"a higher risk":               {[]Request{next(0, 2, low)}, yes, 2, 0, []step{{next(2, 2), "asked"}}, 1},
+		"a lower risk":                {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, low), "yes"}}, 0},
+		"hidden otherwise":            {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, hidden), "asked"}}, 1},
 		"another policy":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, revised), "asked"}}, 1},
 		"data from elsewhere":         {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, sourced), "asked"}}, 1},
 		"in another run":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, inRun("r2")), "asked"}}, 1},
-		"just in time":                {[]Request{next(0, 2)}, yes, 2, planFor - instant, []step{{next(2, 2), "yes"}}, 0},
-		"too late":                    {[]Request{next(0, 2)}, yes, 2, planFor, []step{{next(2, 2), "asked"}}, 1},
+		"just in time":                {[]Request{next(0, 2)}, yes, 2, PlanFor - instant, []step{{next(2, 2), "yes"}}, 0},
+		"too late":                    {[]Request{next(0, 2)}, yes, 2, PlanFor, []step{{next(2, 2), "asked"}}, 1},
 		"no to one":                   {[]Request{next(0, 2), next(0, 3)}, some, 3, 0, []step{{next(2, 2), Declined}, {next(3, 3), "yes"}, {next(4, 4), "asked"}}, 0},
 		"no":                          {[]Request{next(0, 2)}, no, 2, 0, []step{{next(2, 2), ElicitationDeclined}, {next(3, 3), "asked"}}, 0},
 		"a critical one":              {[]Request{next(0, 2, critical), next(0, 3)}, yes, 2, 0, []step{{next(2, 2, critical), "asked"}, {next(3, 3), "yes"}}, 0},
-		"no more than a dialog shows": {[]Request{next(0, 2), next(0, 3), next(0, 4), next(0, 5), next(0, 6), next(0, 7), next(0, 8), next(0, 9), next(0, 10), next(0, 11)}, yes, maxItems, 0, []step{{next(2, 11), "asked"}}, 9},
+		"no more than a dialog shows": {[]Request{next(0, 2), next(0, 3), next(0, 4), next(0, 5), next(0, 6), next(0, 7), next(0, 8), next(0, 9), next(0, 10), next(0, 11)}, yes, MaxPlaces, 0, []step{{next(2, 11), "asked"}}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
@@ -151,36 +155,4 @@ func TestPlanOfASuspendedRun(t *testing.T) {
 		stillAsks(t, asks(t.Context(), b, again(next(3, 2))))
 		b.EndRun("r1")
 	})
-}
-
-// Whoever answers reads what is known of what comes next.
-func TestNextInWords(t *testing.T) {
-	plan := func(n int) func(*Request) {
-		return func(r *Request) {
-			for range n {
-				i := r.Items[0]
-				i.Planned = true
-				r.Items = append(r.Items, i)
-			}
-		}
-	}
-	looped := func(r *Request) { r.Items[0].Loop = true }
-	spent := func(r *Request) { r.Spent = 20 }
-	for name, row := range map[string]struct {
-		r    Request
-		want string
-	}{
-		"a call":             {question(1), ""},
-		"in a loop":          {question(1, looped), "the call is in a loop; more like it may follow."},
-		"one planned":        {question(1, plan(1)), "the last call is planned; a yes holds for it once, for 5 minutes, if the script makes it as it is here."},
-		"two planned":        {question(1, plan(2)), "the last 2 calls are planned; a yes holds for each once, for 5 minutes, if the script makes them as they are here."},
-		"the budget's end":   {question(1, spent), "This session has asked 20 questions; say how to go on."},
-		"in a loop, and all": {question(1, looped, spent), "the call is in a loop; more like it may follow. This session has asked 20 questions; say how to go on."},
-	} {
-		d := Describe(row.r, DescribeOptions{})
-		if diff := cmp.Diff(row.want, d.Next); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		inert(t, d.Prompt()+"\n")
-	}
 }

@@ -159,13 +159,34 @@ type Read struct {
 	From       string `json:"from"` // the tool and what it was asked for, in display form
 }
 
-// said is the read in words.
-func (r Read) said() phrase {
-	all := ours("")
-	if r.Whole {
-		all = "all "
-	}
-	return say("%s%s of %s were read in call %d from %s", all, ours(canon.Counted(r.Characters, "character")), argument(r.Param), r.Call, canon.Escape(r.From))
+// An About is what is known of a call beyond its arguments, for the person who is
+// asked about it: the question is made of it. The zero value is nothing at all. It
+// changes nothing of what an approval covers.
+type About struct {
+	// Accepted reports that the person who runs the bridge accepted what the file of
+	// the server says. Otherwise it only puts the arguments in order.
+	Accepted bool     `json:"accepted,omitempty"`
+	Effects  []string `json:"effects,omitempty"`
+	// Roles are the roles of arguments by their names, as package known has them.
+	Roles map[string]string `json:"roles,omitempty"`
+	// Facts are what the gate found out about single values.
+	Facts []Fact `json:"facts,omitempty"`
+}
+
+// A Fact is what is known of one path, host or recipient of a call.
+type Fact struct {
+	Param string `json:"param"` // dotted, with the index of an element: "paths.0"
+	Role  string `json:"role"`  // path, host or recipient
+	// Leads is where a path leads, if that is not what the argument says.
+	Leads  string `json:"leads,omitempty"`
+	Inside bool   `json:"inside,omitempty"` // the workspace
+	// Secret and RunsLater say what kind of file a path names, and Doubt why programs
+	// could take the value for another; empty if not.
+	Secret    string `json:"secret,omitempty"`
+	RunsLater string `json:"runs_later,omitempty"`
+	Doubt     string `json:"doubt,omitempty"`
+	// New reports that nothing went to this host or recipient before.
+	New bool `json:"new,omitempty"`
 }
 
 // Calls returns the items, each with its own tool and decision. A request that an
@@ -190,8 +211,8 @@ func (r Request) Scripts() []string { return r.each(func(i Item) string { return
 // Servers returns the servers of the request's tools, in the same way.
 func (r Request) Servers() []string { return r.each(func(i Item) string { return i.Server }) }
 
-// paths returns the tools as policy matches them, in the same way.
-func (r Request) paths() []string { return r.each(Item.path) }
+// Paths returns the tools as policy matches them, in the same way.
+func (r Request) Paths() []string { return r.each(Item.Path) }
 
 func (r Request) each(of func(Item) string) (all []string) {
 	for _, i := range r.Calls() {
@@ -205,11 +226,11 @@ func (r Request) each(of func(Item) string) (all []string) {
 // NeedsApprover reports whether only somebody who proves who they are may
 // approve: on the page, in the terminal or through the API.
 func (r Request) NeedsApprover() bool {
-	return r.Decision.Manual || r.needsAnother()
+	return r.Decision.Manual || r.NeedsAnother()
 }
 
-// needsAnother reports whether somebody other than the requester must approve.
-func (r Request) needsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
+// NeedsAnother reports whether somebody other than the requester must approve.
+func (r Request) NeedsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
 
 // ConfigurationID is the id of the configuration that asks.
 func (r Request) ConfigurationID() string { return r.Items[0].Key.Configuration }
@@ -227,8 +248,8 @@ func (r Request) SameCalls(o Request) bool {
 // session returns the session that the request comes from.
 func (r Request) session() string { return r.Items[0].Key.Session }
 
-// path is the tool's name as policy matches it.
-func (i Item) path() string {
+// Path is the tool's name as policy matches it.
+func (i Item) Path() string {
 	if i.Server == "" {
 		return i.Tool
 	}

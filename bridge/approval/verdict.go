@@ -139,7 +139,7 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 // somebody else must give it; nil if v may count.
 func (r Request) SelfApproval(v Verdict) error {
 	switch {
-	case !r.needsAnother():
+	case !r.NeedsAnother():
 		return nil
 	case v.Credential.isOwner():
 		return errors.New("the owner runs the bridge and counts as who asked for this call; somebody else must allow it, a configured approver")

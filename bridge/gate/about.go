@@ -20,7 +20,7 @@ func (c *call) about(view *View) approval.About {
 func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
 	a := approval.About{Accepted: is.Accepted && len(is.Unknown) == 0, Effects: is.Effects, Roles: map[string]string{}}
 	for name, role := range tool.Args {
-		a.Roles[name] = string(role)
+		a.Roles[name] = string(role.Shown())
 	}
 	for _, p := range is.Paths {
 		f := approval.Fact{Param: p.Param, Role: string(known.Path), Inside: p.Inside, Secret: p.Secret, Doubt: p.Doubt}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"codemode-bridge/bridge/approval"
@@ -109,20 +108,6 @@ func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 		}
 	}
 	return results
-}
-
-// stricter reports whether a decision requires more than the one that was approved.
-// The caller handles a decision that denies.
-func stricter(now, asked profiles.Decision) bool {
-	if now.Disposition != profiles.Ask {
-		return false
-	}
-	for _, q := range now.Quorums {
-		if !slices.ContainsFunc(asked.Quorums, func(had profiles.Quorum) bool { return had.Meets(q) }) {
-			return true
-		}
-	}
-	return now.Risk > asked.Risk || now.Manual && !asked.Manual || now.RequireReason && !asked.RequireReason
 }
 
 // moved says that the server of c is not the one that c is meant for, which is the

@@ -223,7 +223,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 			return r.refuse(ctx, c, made, err)
 		}
 		r.decide(today, made) // again: minutes may have passed
-		if !stricter(made.decision, asked) {
+		if !made.decision.Exceeds(asked) {
 			break // otherwise the approval was for less
 		}
 	}

@@ -37,6 +37,16 @@ var later = []kind{
 		".config/autostart/", "launchagents/", "launchdaemons/", "systemd/", "/etc/profile", "/etc/profile.d/", "/etc/init.d/", "/etc/rc.local", "microsoft.powershell_profile.ps1", "start menu/programs/startup/"}, "it runs when somebody logs in or opens a terminal"},
 	{[]string{"crontab", "/etc/cron.d/", "/etc/cron.daily/", "/etc/cron.hourly/", "/etc/cron.weekly/", "/etc/cron.monthly/", "/var/spool/cron/"}, "it runs at set times"},
 	{[]string{"sitecustomize.py", "usercustomize.py", ".pythonstartup"}, "an interpreter runs it by itself"},
+	// Other source files are run, too, and a yes to source files says as much. These are
+	// what tools run, or take commands from, that people start for something else.
+	{[]string{"package.json", ".pnpmfile.cjs", "*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.cts", "*.config.mts", ".*rc.js", ".*rc.cjs", ".*rc.mjs", ".*rc.ts",
+		"gulpfile.*", "gruntfile.*", "deno.json", "deno.jsonc", "turbo.json", "nx.json", "nodemon.json", "composer.json",
+		"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "pytest.ini", "tox.ini", "noxfile.py", "mkdocs.yml", "mkdocs.yaml", "conf.py", "*.pth",
+		"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradlew", "gradlew.bat", "gradle-wrapper.properties", "mvnw", "mvnw.cmd", "pom.xml", "build.sbt",
+		"build.rs", "cargo.toml", ".cargo/config", ".cargo/config.toml", "rakefile", "gemfile", "*.gemspec", "mix.exs", "*.csproj", "directory.build.props", "directory.build.targets",
+		"makefile", "gnumakefile", "*.mk", "cmakelists.txt", "meson.build", "taskfile.yml", "taskfile.yaml", "justfile", ".justfile", "procfile", "*.nix",
+		"build.bazel", "workspace.bazel", "module.bazel", ".bazelrc", "dockerfile", "dockerfile.*", "*.dockerfile", "containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose.yml", "compose.yaml",
+		"vagrantfile", "tiltfile"}, "tools run it, or commands that it names"},
 }
 
 // secret says what kind of secret a path names; empty if none.

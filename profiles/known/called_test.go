@@ -135,6 +135,11 @@ func TestStores(t *testing.T) {
 	if !slices.Contains(r.Values, known.Value{Param: "database", Role: known.Recipient, Text: "hr"}) {
 		t.Errorf("its values are %v", r.Values)
 	}
+	for role, want := range map[known.Role]known.Role{known.Store: known.Place, known.SQL: known.Command, known.PathOrHost: known.Path, known.Host: known.Host} {
+		if got := role.Shown(); got != want {
+			t.Errorf("a %s is shown as a %s", role, got)
+		}
+	}
 }
 
 // TestReadDoesNotChangeTheFile holds the files to what they were after calls that
@@ -211,6 +216,11 @@ func TestStatements(t *testing.T) {
 		"select date_trunc('month', paid_at)::date, avg(gross) from orders group by 1 having count(*) > 2\nlimit 10",
 		"select * from (select id from a union all (select id from b)) x where exists (select 1 from c)",
 		"select 'drop table t; -- only text'",
+		"EXPLAIN SELECT d.id, count(p.id) FROM depots d LEFT JOIN parcels p ON p.depot_id = d.id GROUP BY d.id",
+		"with x as (select id from orders), y as materialized (select 1) select * from x, y",
+		"explain with x as (select 1) select * from x",
+		"SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'orders'",
+		"select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_catalog.pg_class",
 	} {
 		if !selects(sql) {
 			t.Errorf("%s: it does not pass for one that only selects", sql)
@@ -246,6 +256,25 @@ func TestStatements(t *testing.T) {
 		"update orders set x = 1",
 		"select @@version",
 		"explain analyze delete from t",
+		"explain analyze select 1",
+		"explain (analyze) select 1",
+		"explain delete from t",
+		"explain explain select 1",
+		"explain",
+		"with",
+		"with x as (select 1) delete from t",
+		"with x as (select 1) update t set a = 1",
+		"with x as (insert into t values (1) returning *) select * from x",
+		"with x as (select 1) merge into t using x on true when matched then do nothing",
+		"with recursive x as (select 1 union all select 1 from x) select count(*) from x",
+		"with x as (select pg_read_file('/etc/passwd')) select * from x",
+		"with x as (select 1) table pg_shadow",
+		"select * from pg_catalog.pg_authid",
+		"select query from pg_stat_activity",
+		"select * from pg_indexes, pg_shadow",
+		"select pg_catalog.pg_size_pretty(1)",
+		"select count(pg_terminate_backend(pid)) from t",
+		"select * from sqlite_master",
 		"call f()",
 		"select f\u200b(1)",
 	} {

@@ -117,6 +117,20 @@ const (
 	SQL Role = "sql"
 )
 
+// Shown returns the role that says most of r to a person: one that is not there for
+// reading calls alone.
+func (r Role) Shown() Role {
+	switch r {
+	case SQL:
+		return Command
+	case Store:
+		return Place
+	case PathOrHost:
+		return Path
+	}
+	return r
+}
+
 // A Tool is what is known of one tool.
 type Tool struct {
 	Effects []Effect `json:"effects"`

@@ -5,20 +5,29 @@ import (
 	"strings"
 )
 
-// statement returns "select" for a statement of SQL that only selects, calls only
-// functions that compute, and that every dialect reads alike; empty for all others.
+// statement returns "select" for a statement of SQL that only selects, or explains a
+// select without running it, that calls only functions that compute, and that every
+// dialect reads alike; empty for all others.
 //
 // It knows what is harmless and nothing else: no second statement, no comment, no
-// quotes that dialects end differently, no name of a system catalogue.
+// quotes that dialects end differently, of system catalogues only those that describe
+// tables and indexes.
 func statement(sql string) string {
 	words, ok := sqlWords(strings.TrimRight(strings.TrimSpace(sql), "; \n\t"))
-	if !ok || len(words) == 0 || words[0] != "select" {
+	if ok && len(words) > 1 && words[0] == "explain" {
+		words = words[1:]
+	}
+	if ok && len(words) > 1 && words[0] == "with" && words[1] != "recursive" {
+		words = words[1:] // what follows is a select unless there is a word that changes something
+	} else if !ok || len(words) == 0 || words[0] != "select" {
 		return ""
 	}
 	for i, w := range words {
 		name := strings.TrimPrefix(w, `"`)
+		system := strings.HasPrefix(name, "pg_") || strings.HasPrefix(name, "sqlite_") || name == "mysql"
+		called := i+1 < len(words) && words[i+1] == "("
 		switch {
-		case slices.Contains(changing, w), strings.HasPrefix(name, "pg_"), strings.HasPrefix(name, "sqlite_"), name == "mysql":
+		case slices.Contains(changing, w), system && !called && !slices.Contains(describing, name):
 			return ""
 		case w != "(" || i == 0:
 		case i > 1 && words[i-2] == ".", !slices.Contains(beforeBracket, words[i-1]): // a function of a schema, or one that is not known
@@ -27,6 +36,11 @@ func statement(sql string) string {
 	}
 	return "select"
 }
+
+// describing are the catalogues of PostgreSQL that say how tables are built, and have
+// neither passwords nor what others do.
+var describing = strings.Fields(`pg_catalog pg_attribute pg_class pg_constraint pg_description pg_enum pg_extension pg_index pg_indexes pg_matviews pg_namespace
+	pg_sequences pg_stat_user_indexes pg_stat_user_tables pg_tables pg_type pg_views`)
 
 // changing are words of statements that do more than select. As names of columns they
 // are asked about, which is no harm.
@@ -42,7 +56,8 @@ var beforeBracket = strings.Fields(`( , = < > + - * / % | ! select from where an
 	lower upper length char_length trim ltrim rtrim substr substring left right position strpos concat concat_ws initcap
 	date_trunc date_part extract age date time to_char to_date to_timestamp now make_date strftime datetime julianday
 	row_number rank dense_rank ntile lag lead first_value last_value string_agg array_agg group_concat bool_and bool_or
-	stddev variance corr percentile_cont percentile_disc mode numeric decimal varchar char timestamp timestamptz json_agg`)
+	stddev variance corr percentile_cont percentile_disc mode numeric decimal varchar char timestamp timestamptz json_agg
+	materialized pg_relation_size pg_table_size pg_indexes_size pg_total_relation_size pg_size_pretty pg_get_indexdef pg_get_constraintdef`)
 
 // sqlWords takes a statement apart into words in lower case and single signs. A text in
 // single quotes becomes the word "'", a name in double quotes is itself. It reports

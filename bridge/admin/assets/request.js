@@ -141,6 +141,7 @@ async function decide(article, decision) {
 		if ("reason" in article.dataset && !body.reason.trim()) return wants(field(article, "reason"), "a yes to this call needs a reason");
 	}
 	if (noMore) body.no_more = true;
+	if (field(article, "list")?.checked) body.list = true;
 	busy = true;
 	article.setAttribute("aria-busy", "true");
 	all("[data-do]", article).forEach((b) => { b.disabled = true; });

@@ -143,3 +143,13 @@ func TestCode(t *testing.T) {
 		}
 	}
 }
+
+// A question about all that a script is going to do is one about its last call too.
+func TestListed(t *testing.T) {
+	const question = "Make these 2 calls?\n• Call 1: Fill form\n• Call 12, to come: Click\nA yes to calls to come holds for 5 minutes."
+	for call, want := range map[int]bool{1: true, 2: false, 12: true} {
+		if got := listed(question, call); got != want {
+			t.Errorf("call %d: %v", call, got)
+		}
+	}
+}

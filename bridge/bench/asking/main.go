@@ -88,7 +88,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	err = h.playCells(ctx, cells, func(c *cell) plan {
 		counted := c.Setting.Baseline || c.Setting.Name == initName || c.Fits
-		return plan{narrow: counted, twins: counted && o.twins, shapes: c.Session.Name == "coding" && counted}
+		return plan{narrow: counted, twins: (c.Setting.Name == initName || c.Fits) && o.twins, shapes: c.Session.Name == "coding" && counted}
 	})
 	if err != nil {
 		return err

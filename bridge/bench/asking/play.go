@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -118,7 +119,7 @@ func (st *stage) playTwin(ctx context.Context, t twin) (v verdict, err error) {
 		if err != nil {
 			return nil, dialog{}, err
 		}
-		if len(now)-len(begun) >= len(calls)-1 || last.shownIn(form.Message) {
+		if len(now)-len(begun) >= len(calls)-1 || last.shownIn(form.Message) || listed(form.Message, len(calls)) {
 			asked = true
 			return refusing.choose(form)
 		}
@@ -174,6 +175,19 @@ func (c call) isIn(all []received) bool {
 	}
 	return false
 }
+
+// listed reports whether a question lists a call of a script by its number: what the
+// script is going to do is asked in one question.
+func listed(question string, call int) bool {
+	for _, row := range callRows.FindAllStringSubmatch(question, -1) {
+		if row[1] == strconv.Itoa(call) {
+			return true
+		}
+	}
+	return false
+}
+
+var callRows = regexp.MustCompile(`(?m)^• Call (\d+)\b`)
 
 // shownIn reports whether a question shows a call: its tool, and the longest line of a
 // text among its arguments.

@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 )
 
@@ -56,7 +57,7 @@ func (d Description) Prompt() string {
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
-	needed := min(len(d.Calls), maxItems+1)
+	needed := min(len(d.Calls), approval.MaxPlaces+1)
 	if len(d.said.same) > 0 {
 		needed += sameRows
 	}
@@ -132,7 +133,7 @@ func (d Description) cut() bool {
 func (d Description) needsLine() string {
 	text := ""
 	if slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return c.Planned }) {
-		text = "A yes to calls to come holds for " + canon.Counted(int(planFor.Minutes()), "minute") + ", for exactly these, in this order."
+		text = "A yes to calls to come holds for " + canon.Counted(int(approval.PlanFor.Minutes()), "minute") + ", for exactly these, in this order."
 	}
 	if len(d.said.needs) > 0 {
 		text = strings.TrimLeft(text+" ", " ") + "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
@@ -166,7 +167,7 @@ func (d Description) warningLines(room int) []string {
 }
 
 // argumentLines returns the arguments in about room rows. If there are several
-// calls each has its own line; of more than maxItems, calls from every place in the
+// calls each has its own line; of more than MaxPlaces, calls from every place in the
 // script have one, and the others are counted.
 func (d Description) argumentLines(room int) []string {
 	if len(d.said.rows) == 1 {
@@ -200,12 +201,12 @@ func (d Description) shownCalls() map[int]bool {
 	}
 	seen, shown := map[place]bool{}, map[int]bool{}
 	for _, c := range d.Calls {
-		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < maxItems {
+		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < approval.MaxPlaces {
 			seen[at], shown[c.Number] = true, true
 		}
 	}
 	for _, c := range d.Calls {
-		if len(shown) < maxItems {
+		if len(shown) < approval.MaxPlaces {
 			shown[c.Number] = true
 		}
 	}

@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
@@ -24,18 +25,18 @@ const questionWidth = 2*promptWidth - 40
 
 // ask makes the question, with what is known of where its values lead, and the rows
 // below it.
-func (d *Description) ask(r Request) {
+func (d *Description) ask(r approval.Request) {
 	calls := r.Calls()
 	var said []factSaid
 	switch {
 	case len(calls) == 1:
 		said = d.askOne(calls[0])
-	case len(r.paths()) == 1:
+	case len(r.Paths()) == 1:
 		said = d.askAlike(calls)
 	default:
 		d.askSeveral(r, calls)
 	}
-	if len(r.paths()) == 1 {
+	if len(r.Paths()) == 1 {
 		if risk := riskOf(r.Decision, &said); risk.plain != "" {
 			d.said.risk = say("%s.", risk)
 		}
@@ -50,23 +51,23 @@ func (d *Description) ask(r Request) {
 	}
 }
 
-func (d *Description) askOne(i Item) []factSaid {
+func (d *Description) askOne(i approval.Item) []factSaid {
 	fields := d.Calls[0].Fields
-	question, told := i.question(fields, questionWidth)
+	question, told := questionOf(i, fields, questionWidth)
 	question.plain, question.dialog = question.plain+"?", question.dialog+"?"
 	d.said.question = question
 	d.said.rows = []row{{fields: without(fields, told)}}
-	return i.facts(fields)
+	return factsOf(i, fields)
 }
 
 // askAlike asks about calls of one tool: what they have in common stands in the
 // question or once below the rows, and the rows have what differs.
-func (d *Description) askAlike(calls []Item) []factSaid {
+func (d *Description) askAlike(calls []approval.Item) []factSaid {
 	equal := d.equal()
 	first := calls[0]
-	alike, told := first.question(equal, questionWidth)
+	alike, told := questionOf(first, equal, questionWidth)
 	d.said.question = say("%s %d times?", alike, len(calls))
-	if words := first.doing(); len(told) == 0 && first.About.Accepted && words != nil {
+	if words := doing(first); len(told) == 0 && first.About.Accepted && words != nil {
 		d.said.question = say("%s %d times?", ours(capital(strings.Join(words, " "))), len(calls))
 		if last := len(words) - 1; last > 0 && words[last] == "file" {
 			d.said.question = say("%s %d files?", ours(capital(strings.Join(words[:last], " "))), len(calls))
@@ -77,12 +78,12 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 		names[f.key] = true
 	}
 	same := func(f Field) bool { return names[f.key] }
-	facts := first.facts(d.Calls[0].Fields)
-	common := !slices.ContainsFunc(calls, func(i Item) bool { return !sameFacts(i, first) })
+	facts := factsOf(first, d.Calls[0].Fields)
+	common := !slices.ContainsFunc(calls, func(i approval.Item) bool { return !sameFacts(i, first) })
 	for n, i := range calls {
 		one := row{none: len(d.Calls[n].Fields) == 0, fields: slices.DeleteFunc(slices.Clone(d.Calls[n].Fields), same)}
 		if !common {
-			for _, f := range i.facts(d.Calls[n].Fields) {
+			for _, f := range factsOf(i, d.Calls[n].Fields) {
 				one.facts = append(one.facts, f.text)
 			}
 		}
@@ -103,16 +104,16 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 }
 
 // sameFacts reports whether the facts of two calls say the same.
-func sameFacts(a, b Item) bool {
-	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y Fact) bool {
+func sameFacts(a, b approval.Item) bool {
+	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y approval.Fact) bool {
 		x.Param, y.Param = "", ""
 		return x == y && x.Leads == ""
 	})
 }
 
 // askSeveral asks about calls of several tools, each with its own row.
-func (d *Description) askSeveral(r Request, calls []Item) {
-	d.said.question = say("Make these %d calls, of %d tools?", len(calls), len(r.paths()))
+func (d *Description) askSeveral(r approval.Request, calls []approval.Item) {
+	d.said.question = say("Make these %d calls, of %d tools?", len(calls), len(r.Paths()))
 	var high []phrase
 	for n, i := range calls {
 		fields := d.Calls[n].Fields
@@ -120,12 +121,12 @@ func (d *Description) askSeveral(r Request, calls []Item) {
 		if len(calls) > promptArgs {
 			width -= 12
 		}
-		question, told := i.question(fields, width)
-		if !i.About.Accepted || i.doing() == nil {
-			question.dialog = theirsWithin(canon.Escape(i.path()), width)
+		question, told := questionOf(i, fields, width)
+		if !i.About.Accepted || doing(i) == nil {
+			question.dialog = theirsWithin(canon.Escape(i.Path()), width)
 		}
 		one := row{begin: question.dialog, fields: without(fields, told)}
-		said := i.facts(fields)
+		said := factsOf(i, fields)
 		risk := riskOf(i.Decision, &said)
 		for _, f := range said {
 			one.facts = append(one.facts, f.text)
@@ -262,7 +263,7 @@ func riskWords(r profiles.Reason) (about string, text phrase) {
 
 // rule says in a sentence who wants the call to be asked about; empty if no more is
 // to be said than that its risk is high.
-func rule(r Request) string {
+func rule(r approval.Request) string {
 	var asking []profiles.Reason
 	for _, reason := range r.Decision.Reasons {
 		if reason.Disposition == profiles.Ask {
@@ -283,7 +284,7 @@ func rule(r Request) string {
 }
 
 // askedBy puts the reason that asks into a sentence, without its full stop.
-func askedBy(r Request, reason profiles.Reason) string {
+func askedBy(r approval.Request, reason profiles.Reason) string {
 	who := "Your policy"
 	for _, name := range []string{reason.Profile, r.Decision.Profile} {
 		if name != "" {

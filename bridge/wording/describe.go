@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
@@ -77,6 +78,8 @@ type Terms struct {
 	// Next says what is known of the calls and questions that come next; empty if
 	// nothing is.
 	Next string `json:"next,omitempty"`
+	// Spent is as in [Number]: the answer may say how to go on.
+	Spent int `json:"spent,omitempty"`
 	// Missing says which approvals there are and which are still needed, if one is
 	// not enough.
 	Missing string `json:"missing,omitempty"`
@@ -135,7 +138,7 @@ type DescribeOptions struct {
 	// why the question is put again.
 	DidNotCount string
 	// Votes are the approvals so far, as in [StoredRequest.Votes].
-	Votes []Verdict
+	Votes []approval.Verdict
 	// Zone is the time zone of clock times; nil means time.Local.
 	Zone *time.Location
 }
@@ -149,29 +152,29 @@ var riskSays = map[profiles.Risk]string{
 }
 
 // Describe puts a request into words.
-func Describe(r Request, o DescribeOptions) Description {
+func Describe(r approval.Request, o DescribeOptions) Description {
 	d := Description{
-		Tool: canon.Escape(strings.Join(r.paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
+		Tool: canon.Escape(strings.Join(r.Paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Difference: r.Difference, // made visible by whoever compared
-		Terms:      Terms{Covers: r.covers(), Next: r.next(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
+		Terms:      Terms{Covers: covers(r), Next: comesNext(r), Spent: r.Spent, Missing: (&approval.StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
 		Origin: Origin{Run: canon.Escape(r.Run), Done: r.Done, Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder),
 			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
 	}
 	d.silence = silence(r.Until, r.Asked, o.Zone)
-	d.said.needs = r.needs()
+	d.said.needs = needs(r)
 	d.Model = previewOf(r)
 	for _, c := range r.Checks {
 		d.Checks = append(d.Checks, canon.Escape(c))
 	}
 	d.Model.Says = canon.Escape(strings.Join(strings.Fields(r.Says), " "))
 	d.because(r)
-	several := len(r.paths()) > 1
+	several := len(r.Paths()) > 1
 	for _, i := range r.Calls() {
 		call := describeCall(i, i.Decision.Hidden)
 		if several {
-			call.Tool = canon.Escape(i.path())
+			call.Tool = canon.Escape(i.Path())
 		}
 		d.Calls = append(d.Calls, call)
 	}
@@ -186,18 +189,18 @@ func Describe(r Request, o DescribeOptions) Description {
 }
 
 // because says why r is asked: for a page, all of the reasons.
-func (d *Description) because(r Request) {
-	for i, reason := range r.reasons() {
+func (d *Description) because(r approval.Request) {
+	for i, reason := range reasons(r) {
 		text := because(reason)
 		if i == 0 && reason.Kind != profiles.KindRisk {
 			d.Rule = text.plain
 		}
-		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !r.guessedDifferently(reason.Rule) {
+		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !guessedDifferently(r, reason.Rule) {
 			text = say("%s, risk %s", text, ours(d.Risk))
 		}
 		d.said.why = append(d.said.why, text)
 	}
-	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(r.reasons(), func(reason profiles.Reason) bool { return reason.Profile == p }) {
+	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(reasons(r), func(reason profiles.Reason) bool { return reason.Profile == p }) {
 		d.said.why = append(d.said.why, say("profile %s", canon.Escape(p)))
 	}
 }
@@ -218,6 +221,18 @@ func (d Description) Long() bool {
 		}
 	}
 	return n >= longCall
+}
+
+// Plain returns the arguments of the calls as plain text.
+func (d Description) Plain() string {
+	var text strings.Builder
+	for _, c := range d.Calls {
+		fmt.Fprintf(&text, "Call %d of %s\n", c.Number, d.Tool)
+		for _, f := range c.Fields {
+			fmt.Fprintf(&text, "%s: %s\n", f.Name, strings.Join(f.Lines, "\n  "))
+		}
+	}
+	return text.String()
 }
 
 // nameWords splits a name at camel-case humps and at anything that is not a
@@ -252,11 +267,11 @@ func nameWords(name string) []string {
 // Summary returns one line about a request, for a list: the tool and its most
 // telling argument, with the amount if it has one. [Options.Summarise] can
 // replace it.
-func Summary(r Request) string {
+func Summary(r approval.Request) string {
 	if len(r.Items) == 0 {
 		return canon.Escape(r.Tool)
 	}
-	text := canon.Escape(strings.Join(r.paths(), ", "))
+	text := canon.Escape(strings.Join(r.Paths(), ", "))
 	if n := len(r.Items); n > 1 {
 		return fmt.Sprintf("%s, %d calls", text, n)
 	}
@@ -281,7 +296,7 @@ func Summary(r Request) string {
 
 // reasons returns why r is asked and why its risk is what it is. Reasons for a
 // lower risk are left out: they would only confuse.
-func (r Request) reasons() []profiles.Reason {
+func reasons(r approval.Request) []profiles.Reason {
 	var all []profiles.Reason
 	for _, reason := range r.Decision.Reasons {
 		if reason.Disposition == profiles.Ask || reason.Risk == r.Decision.Risk {
@@ -293,13 +308,13 @@ func (r Request) reasons() []profiles.Reason {
 
 // guessedDifferently reports whether a separate reason says that the risk comes
 // from that rule, and what would have been guessed without it.
-func (r Request) guessedDifferently(rule string) bool {
+func guessedDifferently(r approval.Request, rule string) bool {
 	return slices.ContainsFunc(r.Decision.Reasons, func(reason profiles.Reason) bool {
 		return reason.Kind == profiles.KindRisk && reason.Rule == rule
 	})
 }
 
-func (r Request) covers() string {
+func covers(r approval.Request) string {
 	switch {
 	case len(r.Wider()) > 0 && len(r.Items) > 1:
 		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones like these, if you choose so.", len(r.Items))
@@ -345,7 +360,7 @@ func because(r profiles.Reason) phrase {
 }
 
 // needs says what an approval takes besides the word yes.
-func (r Request) needs() []phrase {
+func needs(r approval.Request) []phrase {
 	var needs []phrase
 	if r.Decision.RequireReason {
 		needs = append(needs, say("a reason"))
@@ -359,7 +374,7 @@ func (r Request) needs() []phrase {
 	if r.NeedsApprover() {
 		needs = append(needs, say("an approver on the page, in the terminal or through the API"))
 	}
-	if r.needsAnother() && r.Requester != "" {
+	if r.NeedsAnother() && r.Requester != "" {
 		needs = append(needs, say("somebody other than %s", canon.Escape(r.Requester)))
 	}
 	return needs
@@ -389,7 +404,7 @@ func silence(until, asked time.Time, zone *time.Location) string {
 
 // previewOf returns what could be read from a script. Literals and names are
 // escaped; of the two, only names end up in Calls.
-func previewOf(r Request) ScriptPreview {
+func previewOf(r approval.Request) ScriptPreview {
 	p := r.Preview
 	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
@@ -416,7 +431,7 @@ func previewOf(r Request) ScriptPreview {
 			text = say("%s in a loop", text)
 		}
 		c.Calls = append(c.Calls, text.plain)
-		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.path()) }) {
+		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i approval.Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.Path()) }) {
 			c.said = append(c.said, text)
 		}
 	}
@@ -483,7 +498,7 @@ type EditedCall struct {
 
 // EditedCall describes how whoever allowed the request's call edited it; nil if
 // they did not.
-func (e *StoredRequest) EditedCall() *EditedCall {
+func Edited(e *approval.StoredRequest) *EditedCall {
 	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
 		return nil
 	}
@@ -500,4 +515,16 @@ func (e *StoredRequest) EditedCall() *EditedCall {
 		edited.Fields, edited.Hidden, edited.Cut = d.Fields, d.Hidden, d.Cut
 	}
 	return edited
+}
+
+// comesNext says what is known of the calls and questions that come after this one.
+func comesNext(r approval.Request) string {
+	var all []string
+	if len(r.Items) == 1 && r.Items[0].Loop {
+		all = append(all, "the call is in a loop; more like it may follow.")
+	}
+	if r.Spent > 0 {
+		all = append(all, fmt.Sprintf("This session has asked %d questions; say how to go on.", r.Spent))
+	}
+	return strings.Join(all, " ")
 }

@@ -1,41 +1,12 @@
-package approval
+package wording
 
 import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 )
-
-// An About is what is known of a call beyond its arguments, for the person who is
-// asked about it: the question is made of it. The zero value is nothing at all. It
-// changes nothing of what an approval covers.
-type About struct {
-	// Accepted reports that the person who runs the bridge accepted what the file of
-	// the server says. Otherwise it only puts the arguments in order.
-	Accepted bool     `json:"accepted,omitempty"`
-	Effects  []string `json:"effects,omitempty"`
-	// Roles are the roles of arguments by their names, as package known has them.
-	Roles map[string]string `json:"roles,omitempty"`
-	// Facts are what the gate found out about single values.
-	Facts []Fact `json:"facts,omitempty"`
-}
-
-// A Fact is what is known of one path, host or recipient of a call.
-type Fact struct {
-	Param string `json:"param"` // dotted, with the index of an element: "paths.0"
-	Role  string `json:"role"`  // path, host or recipient
-	// Leads is where a path leads, if that is not what the argument says.
-	Leads  string `json:"leads,omitempty"`
-	Inside bool   `json:"inside,omitempty"` // the workspace
-	// Secret and RunsLater say what kind of file a path names, and Doubt why programs
-	// could take the value for another; empty if not.
-	Secret    string `json:"secret,omitempty"`
-	RunsLater string `json:"runs_later,omitempty"`
-	Doubt     string `json:"doubt,omitempty"`
-	// New reports that nothing went to this host or recipient before.
-	New bool `json:"new,omitempty"`
-}
 
 // The roles that say whom or what a call is about, the most telling first. Arguments
 // that have them stand before all others.
@@ -82,8 +53,8 @@ func guessed(key string) guess {
 	return guessedRoles[strings.ToLower(words[len(words)-1])]
 }
 
-// role returns the role of an argument; guessed from its name if nothing is known.
-func (a About) role(key string) string {
+// roleOf returns the role of an argument; guessed from its name if nothing is known.
+func roleOf(a approval.About, key string) string {
 	if role, ok := a.Roles[key]; ok {
 		return role
 	}
@@ -93,9 +64,9 @@ func (a About) role(key string) string {
 	return guessed(key).role
 }
 
-// rank orders arguments by what they say.
-func (a About) rank(key string) int {
-	if at := slices.Index(tellingRoles, a.role(key)); at >= 0 {
+// rankOf orders arguments by what they say.
+func rankOf(a approval.About, key string) int {
+	if at := slices.Index(tellingRoles, roleOf(a, key)); at >= 0 {
 		return at
 	}
 	return len(tellingRoles)
@@ -136,7 +107,7 @@ func wordsOf(text string) map[string]bool {
 
 // doing returns what a tool does in words, the verb first; none if its name does not
 // say so and its effects are several.
-func (i Item) doing() []string {
+func doing(i approval.Item) []string {
 	words := nameWords(strings.ToLower(strings.Join(nameWords(i.Tool), " ")))
 	server := nameWords(strings.ToLower(strings.Join(nameWords(i.Server), " ")))
 	for len(words) > 1 && (programs[words[0]] || slices.Contains(server, words[0])) {
@@ -151,8 +122,16 @@ func (i Item) doing() []string {
 	return nil
 }
 
+// verb returns the first word of what a call does, or "" if there are none.
+func verb(i approval.Item) string {
+	if words := doing(i); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
 // objects returns the fields that a question is about, and the words before each.
-func (i Item) objects(fields []Field) (about []int, before []string) {
+func objects(i approval.Item, fields []Field) (about []int, before []string) {
 	of := func(role string) (all []int) {
 		for n, f := range fields {
 			if i.About.Roles[f.key] == role && f.value != "null" {
@@ -162,7 +141,7 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 		return all
 	}
 	paths := of("path")
-	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[i.doing()[0]] {
+	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[verb(i)] {
 		return []int{much[0], to[0]}, []string{"", "to "}
 	}
 	for _, one := range []struct{ role, word string }{{"command", ""}, {"recipient", "to "}, {"path", ""}, {"host", ""}, {"place", "in "}} {
@@ -176,7 +155,7 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 			return paths, []string{"", "to "}
 		case one.role == "place":
 			return found[:min(len(found), 2)], []string{one.word, "/"}
-		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, i.doing()[0]):
+		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, verb(i)):
 			return found[:1], []string{"to "}
 		default:
 			return found[:1], []string{one.word}
@@ -185,17 +164,17 @@ func (i Item) objects(fields []Field) (about []int, before []string) {
 	return nil, nil
 }
 
-// question returns the question whether to make a call, without its mark, and which
+// questionOf returns the question whether to make a call, without its mark, and which
 // fields it has whole. It is made of what the call means where that is known.
-func (i Item) question(fields []Field, width int) (text phrase, told []int) {
-	words := i.doing()
+func questionOf(i approval.Item, fields []Field, width int) (text phrase, told []int) {
+	words := doing(i)
 	if !i.About.Accepted || words == nil {
 		if i.Server == "" {
 			return say("Call %s", named(canon.Escape(i.Tool))), nil
 		}
 		return say("Call tool %s of server %s", named(canon.Escape(i.Tool)), named(canon.Escape(i.Server))), nil
 	}
-	objects, before := i.objects(fields)
+	objects, before := objects(i, fields)
 	if len(objects) == 0 {
 		return say("%s with %s", ours(capital(strings.Join(words, " "))), named(canon.Escape(i.Server))), nil
 	}
@@ -231,17 +210,17 @@ type factSaid struct {
 	text  phrase // without the capital and the full stop
 }
 
-// facts says what is known of where the values of a call lead: of those that the
+// factsOf says what is known of where the values of a call lead: of those that the
 // question is about as "it", and of others by their names.
-func (i Item) facts(fields []Field) []factSaid {
+func factsOf(i approval.Item, fields []Field) []factSaid {
 	var all []factSaid
 	add := func(about string, p phrase) {
 		if !slices.ContainsFunc(all, func(f factSaid) bool { return f.text == p }) {
 			all = append(all, factSaid{about, p})
 		}
 	}
-	objects, _ := i.objects(fields)
-	var paths []Fact
+	objects, _ := objects(i, fields)
+	var paths []approval.Fact
 	for _, f := range i.About.Facts {
 		if told(fields, f) {
 			f.Leads = ""
@@ -275,7 +254,7 @@ func (i Item) facts(fields []Field) []factSaid {
 				add("host", say("first call to this host"))
 			}
 		case "recipient":
-			if f.New && slices.ContainsFunc(i.doing(), func(w string) bool { return w == "mail" || w == "email" }) {
+			if f.New && slices.ContainsFunc(doing(i), func(w string) bool { return w == "mail" || w == "email" }) {
 				add("recipient", say("first mail to this address"))
 			} else if f.New {
 				add("recipient", say("first message to this recipient"))
@@ -286,8 +265,8 @@ func (i Item) facts(fields []Field) []factSaid {
 }
 
 // wherePaths says where the paths that a question is about lead.
-func wherePaths(paths []Fact) []factSaid {
-	outside := slices.DeleteFunc(slices.Clone(paths), func(f Fact) bool { return f.Inside })
+func wherePaths(paths []approval.Fact) []factSaid {
+	outside := slices.DeleteFunc(slices.Clone(paths), func(f approval.Fact) bool { return f.Inside })
 	within, about := ours("in your workspace"), "inside"
 	switch {
 	case len(paths) == 0:
@@ -311,7 +290,7 @@ func wherePaths(paths []Fact) []factSaid {
 
 // told reports whether the argument at a fact's name says itself where it leads, or
 // may not be shown.
-func told(fields []Field, fact Fact) bool {
+func told(fields []Field, fact approval.Fact) bool {
 	outer, _, _ := strings.Cut(fact.Param, ".")
 	return slices.ContainsFunc(fields, func(f Field) bool {
 		return f.key == outer && (f.Hidden > 0 || strings.Contains(f.json(), canon.Literal(canon.Escape(fact.Leads))))
