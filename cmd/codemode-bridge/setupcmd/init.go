@@ -31,8 +31,7 @@ func (con *Bridge) Init() *cobra.Command {
 			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
 			"new or change later stay hidden from scripts until tools review accepts them. What you have allowed your\n" +
 			"clients to call without asking is shown then, as far as scripts would have to ask for it, and you are asked\n" +
-			"once whether they may, too. The clients' own files stay\n" +
-			"as they are: install --take-over changes one.",
+			"once whether they may, too. The clients' own files stay as they are: install --take-over changes one.",
 		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
 		RunE:    func(c *cobra.Command, _ []string) error { return initConfig(c.Context(), con, o) },
 	}
