@@ -96,9 +96,10 @@ func (b *heldBench) ends(run string) (state string, result json.RawMessage) {
 	return "", nil
 }
 
-// A thousand calls wait, more than may be asked at a time: all are answered in turn, and
-// the page and the status say how many there are.
-func TestThousandCallsWait(t *testing.T) {
+// Many calls wait, each too large to be asked about with others, and more than may be
+// asked at a time: all are answered in turn, and the page and the status say how many
+// there are.
+func TestManyCallsWait(t *testing.T) {
 	t.Parallel()
 	const calls, open = 1000, 20
 	b := serves(t, fmt.Sprintf(`{

@@ -107,7 +107,7 @@ func TestGrantOfABridgeThatWasKilled(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, queueing)
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
-	cmd := c.program("", "eval", `await codemode.utils__hash({text: "x"}); await codemode.utils__hash({text: "y"})`)
+	cmd := c.program("", "eval", `await codemode.utils__hash({text: "x"}); await codemode.utils__csv_parse({text: "y" + Date.now()})`)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestGrantOfABridgeThatWasKilled(t *testing.T) {
 	c.does(ann, "approvals", "approve", rows[0].ID, "--token-stdin", "--scope", "session")
 	eventually(t, "nothing is granted", func() bool {
 		list := c.does("", "grants", "list")
-		return strings.Contains(list, `{"text":"x"}`) && strings.Contains(list, "command line")
+		return strings.Contains(list, "any text") && strings.Contains(list, "command line")
 	})
 	cmd.Process.Kill()
 	cmd.Wait()

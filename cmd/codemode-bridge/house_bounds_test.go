@@ -44,7 +44,7 @@ var exceptions = map[string]map[string]string{
 		"bridge/config.Server": "plain data: a server as the file has it",
 	},
 	"a package can be read in a day": {
-		"profiles":        "one decision and what it needs: all else stands on it, so that a package below would add a level",
+		"profiles": "one decision and what it needs: all else stands on it, so that a package below would add a level",
 	},
 	"a package stands on few others": {
 		"bridge": "a run meets its client, its worker, its calls and its journal here; a split would add a level",

@@ -433,5 +433,8 @@ func TestAChangedToolEndsItsGrants(t *testing.T) {
 	if log := h.says([]int{0}, "audit", "query", "--json", "--event-type", "grant_revoked"); !strings.Contains(log, "the tool has changed") {
 		t.Errorf("the record is %s", log)
 	}
+	c.mu.Lock()
+	c.says = "once" // a tool that has changed is asked about each time
+	c.mu.Unlock()
 	asked(2)
 }
