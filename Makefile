@@ -29,13 +29,14 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
-	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/dialogs \
-	./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance \
-	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
-	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance \
-	./bridge/recorder ./bridge/replay ./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
-	./bridge/sso ./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch \
-	./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/realm \
+	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed \
+	./bridge/dialogs ./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles \
+	./bridge/instance ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \
+	./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending \
+	./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/replay ./bridge/roots ./bridge/rpc \
+	./bridge/scripts ./bridge/seal ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
+	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./cmd/codemode-bridge \
+	./profiles ./profiles/known ./profiles/templates ./sandbox ./sandbox/intl ./sandbox/realm \
 	./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help

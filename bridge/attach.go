@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/surface"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -245,7 +246,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	}
 	switch {
 	case !dialog.IsZero():
-		next := "tell the user that the question is still open at this client, until " + approval.Clock(dialog, now, nil)
+		next := "tell the user that the question is still open at this client, until " + wording.Clock(dialog, now, nil)
 		if at != "" {
 			next += ", and at approve_at"
 		}
@@ -256,7 +257,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		body["next"] = "tell the user that their answer is needed; when they are ready, call eval_resume with " + a.names() + ", which asks them again"
 	}
 	if until := a.until(); dialog.IsZero() && !until.IsZero() {
-		body["next"] = body["next"].(string) + "; without an answer it is a no at " + approval.Clock(until, now, nil)
+		body["next"] = body["next"].(string) + "; without an answer it is a no at " + wording.Clock(until, now, nil)
 	}
 	if a.r.now().Journal != lifecycle.WholeJournal {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"

@@ -125,8 +125,8 @@ var policies = sync.OnceValue(func() (all []*rules) {
 	return all
 })
 
-// A wording is what a configuration says at a moment.
-type wording struct {
+// A phrasing is what a configuration says at a moment.
+type phrasing struct {
 	policy  *rules
 	servers map[string]string // identities, by name
 }
@@ -138,7 +138,7 @@ var (
 )
 
 // view is what a bridge with the text decides on.
-func (t wording) view() *gate.View {
+func (t phrasing) view() *gate.View {
 	viewsLock.Lock()
 	defer viewsLock.Unlock()
 	names := slices.Sorted(maps.Keys(t.servers))

@@ -88,7 +88,7 @@ type neighbourhood struct {
 // A configuration is a file, as its owner has it at the moment.
 type configuration struct {
 	gate.Configuration
-	wording
+	phrasing
 	away map[string]string // servers that were taken out
 	// people are its approvers: in each configuration somebody called ann, whom
 	// the other one does not know by her token.
@@ -109,7 +109,7 @@ type process struct {
 	clients []*mcp.ClientSession
 
 	mu       sync.Mutex
-	has      wording           // what it decides on
+	has      phrasing          // what it decides on
 	upstream map[string]string // its servers, which change a moment earlier
 }
 
@@ -239,7 +239,7 @@ func (n *neighbourhood) birthToo(p *process) {
 // birth starts a bridge of a configuration.
 func (n *neighbourhood) birth(c *configuration) {
 	n.born++
-	p := &process{n: n, name: fmt.Sprintf("%s%d", c.Name, n.born), config: c, life: newLife(0, true), has: c.wording, upstream: c.servers}
+	p := &process{n: n, name: fmt.Sprintf("%s%d", c.Name, n.born), config: c, life: newLife(0, true), has: c.phrasing, upstream: c.servers}
 	n.log("%s starts, with %s and %v", p.name, c.policy.name, c.servers)
 	pool, err := sandbox.NewPool(sandbox.Options{Serve: worker.Serve, Warm: -1})
 	if err != nil {
@@ -602,7 +602,7 @@ func (n *neighbourhood) edit(p *process) {
 // then what it decides on. Something else may happen in between.
 func (n *neighbourhood) load(p *process) {
 	synctest.Wait()
-	next := p.config.wording
+	next := p.config.phrasing
 	n.log("%s takes over %s and %v", p.name, next.policy.name, next.servers)
 	p.mu.Lock()
 	p.upstream = next.servers

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/seal"
+	"codemode-bridge/bridge/wording"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -258,5 +259,5 @@ func (a *attachment) answerable(q approval.Request) bool {
 func (a *attachment) question(q approval.Request, missing string) *mcp.ElicitParams {
 	how := a.s.o.ReadAt(q.ID)
 	how.DidNotCount = missing
-	return forms.New(q, how, forms.Options{Session: a.lasting(), Titles: a.req.ProtocolVersion() >= newestSessionProtocol})
+	return forms.New(q, wording.Describe(q, how).Prompt(), forms.Options{Session: a.lasting(), Titles: a.req.ProtocolVersion() >= newestSessionProtocol})
 }

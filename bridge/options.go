@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/sandbox"
 
@@ -60,7 +60,7 @@ type Options struct {
 	ApproveAt func(run string) string
 	// ReadAt, if not nil, says where all of a request can be read, for what a
 	// dialog has no room for.
-	ReadAt func(request string) approval.DescribeOptions
+	ReadAt func(request string) wording.DescribeOptions
 	// SummaryWait is how long a client's model may take to summarise long
 	// arguments for the person; 0 means that it is not asked to.
 	SummaryWait time.Duration
@@ -110,7 +110,7 @@ func (o *Options) setDefaults() {
 		o.ApproveAt = func(string) string { return "" }
 	}
 	if o.ReadAt == nil {
-		o.ReadAt = func(string) approval.DescribeOptions { return approval.DescribeOptions{} }
+		o.ReadAt = func(string) wording.DescribeOptions { return wording.DescribeOptions{} }
 	}
 	if o.MaxResult == 0 {
 		o.MaxResult = 64 << 10

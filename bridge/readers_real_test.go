@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,7 +63,7 @@ func readingOf(text string, sent [][2]any) reading {
 // render Markdown: all of them see the same sentences and the same values, and
 // nothing but a paragraph with code in it.
 func TestRealReaders(t *testing.T) {
-	stored, err := os.ReadFile(filepath.Join("approval", "testdata", "hostile.json"))
+	stored, err := os.ReadFile(filepath.Join("wording", "testdata", "hostile.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func showPrompt(t *testing.T, show func(string, [][2]any), other string, calls .
 			}
 		}
 	}
-	prompt := approval.Describe(r, approval.DescribeOptions{Whole: "codemode-bridge approvals show q1 --config '/home/a b/x.json'", Zone: time.UTC}).Prompt()
+	prompt := wording.Describe(r, wording.DescribeOptions{Whole: "codemode-bridge approvals show q1 --config '/home/a b/x.json'", Zone: time.UTC}).Prompt()
 	for line := range strings.SplitSeq(prompt, "\n") {
 		if strings.HasPrefix(line, "• ") && (strings.Contains(line, "…") || strings.Contains(line, " left out)") || strings.Contains(line, "more argument")) {
 			sent = nil // not all of it is there, and it says so
@@ -176,7 +177,7 @@ func showKnown(t *testing.T, show func(string, [][2]any), text string) {
 	other.Tool = "delete_file"
 	for _, items := range [][]approval.Item{{item}, {item, item}, {item, other}} {
 		r := approval.Request{Server: text, Tool: "write_file", Items: items, Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Reasons: []profiles.Reason{{Kind: profiles.KindRisk, Risk: profiles.High, Detail: text}}}}
-		show(approval.Describe(r, approval.DescribeOptions{Zone: time.UTC}).Prompt(), nil)
+		show(wording.Describe(r, wording.DescribeOptions{Zone: time.UTC}).Prompt(), nil)
 	}
 }
 

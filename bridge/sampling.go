@@ -4,11 +4,11 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/wording"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -29,10 +29,10 @@ func (a *attachment) say(ctx context.Context, q approval.Request) approval.Reque
 	if says == "" {
 		return q
 	}
+	q.Says = says
 	if err := a.s.o.Gate.Broker().SetModelSummary(ctx, q.ID, q.Digest(), says); err != nil {
 		a.s.o.Logger.Debug("a summary of long arguments came too late", "run", a.r.id, "err", err)
 	}
-	q.Says = says
 	return q
 }
 
@@ -45,18 +45,11 @@ func (a *attachment) summary(ctx context.Context, q approval.Request) string {
 	if a.s.o.SummaryWait == 0 || caps == nil || caps.Sampling == nil || a.req.ProtocolVersion() >= statelessProtocol {
 		return ""
 	}
-	d := approval.Describe(q, approval.DescribeOptions{})
+	d := wording.Describe(q, wording.DescribeOptions{})
 	if !d.Long() {
 		return ""
 	}
-	var text strings.Builder
-	for _, c := range d.Calls {
-		fmt.Fprintf(&text, "Call %d of %s\n", c.Number, d.Tool)
-		for _, f := range c.Fields {
-			fmt.Fprintf(&text, "%s: %s\n", f.Name, strings.Join(f.Lines, "\n  "))
-		}
-	}
-	read := text.String()
+	read := d.Plain()
 	if len(read) > summaryRead {
 		read = strings.ToValidUTF8(read[:summaryRead], "") + "\n(cut here)"
 	}

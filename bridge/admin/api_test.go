@@ -14,6 +14,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,8 +265,8 @@ func TestEditedArgumentsAreShown(t *testing.T) {
 	var shown Request
 	answer.into(&shown)
 	was, edited := fmt.Sprint(shown.Description.Calls), shown.Edited
-	want := &approval.EditedCall{By: "ada", Call: 7, Asked: e.Items[0].Key.Args, Hidden: 2}
-	if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(approval.EditedCall{}, "Digest", "Args", "Fields")); diff != "" {
+	want := &wording.EditedCall{By: "ada", Call: 7, Asked: e.Items[0].Key.Args, Hidden: 2}
+	if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(wording.EditedCall{}, "Digest", "Args", "Fields")); diff != "" {
 		t.Fatalf("edited (-want +got):\n%s", diff)
 	}
 	if edited.Digest == edited.Asked.String() || !strings.Contains(string(edited.Args), `"to":"carol"`) || !strings.Contains(fmt.Sprint(edited.Fields), "carol") {

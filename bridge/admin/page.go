@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 )
 
 // assets are the page: its templates, and what /assets/ serves.
@@ -49,7 +50,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"mark":         diffMark,
 	"event":        func(e ledger.Event) string { return strings.ReplaceAll(string(e), "_", " ") },
 	"needsReading": needsReading,
-	"fold":         func(all []approval.Field, whole bool) shownFields { return shownFields{all, whole} },
+	"fold":         func(all []wording.Field, whole bool) shownFields { return shownFields{all, whole} },
 	"lines":        func(text string) []string { return strings.Split(text, "\n") },
 	"parts":        partsOf,
 	"head":         func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
@@ -65,7 +66,7 @@ const (
 // shownFields are arguments as the page shows them: Whole says that nothing is
 // collapsed.
 type shownFields struct {
-	Fields []approval.Field
+	Fields []wording.Field
 	Whole  bool
 }
 
@@ -237,7 +238,7 @@ type table struct {
 }
 
 type tableRow struct {
-	Call  approval.DescribedCall
+	Call  wording.DescribedCall
 	Cells []cell
 	// Rest reports whether the cells leave out part of the call.
 	Rest bool
@@ -247,7 +248,7 @@ type cell struct{ Name, Value string }
 
 const maxColumns = 5
 
-func tableOf(calls []approval.DescribedCall) *table {
+func tableOf(calls []wording.DescribedCall) *table {
 	t := &table{}
 	for _, c := range calls {
 		for _, f := range c.Fields {
@@ -275,7 +276,7 @@ func tableOf(calls []approval.DescribedCall) *table {
 }
 
 // brief returns a value for a cell: as it is, or its size.
-func brief(f approval.Field) string {
+func brief(f wording.Field) string {
 	if short(f) {
 		return f.Lines[0]
 	}
@@ -283,7 +284,7 @@ func brief(f approval.Field) string {
 }
 
 // short reports whether a cell shows a value as it is.
-func short(f approval.Field) bool { return len(f.Lines) == 1 && f.Characters <= 80 }
+func short(f wording.Field) bool { return len(f.Lines) == 1 && f.Characters <= 80 }
 
 // pretty indents JSON that is shown.
 func pretty(raw json.RawMessage) string {

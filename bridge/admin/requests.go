@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
 
@@ -58,9 +59,9 @@ type Request struct {
 	Calls []ledger.CallOutcome `json:"calls,omitempty"`
 	// Edited, if not nil, says that the approver changed the call's arguments: the
 	// question was about those in the description, and these replace them.
-	Edited *approval.EditedCall `json:"edited,omitempty"`
+	Edited *wording.EditedCall `json:"edited,omitempty"`
 
-	approval.Description `json:"description"`
+	wording.Description `json:"description"`
 }
 
 // A Same names a request that is about the same call as another.
@@ -103,14 +104,14 @@ func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
 		Asked: e.Asked, Until: e.Until, Remember: len(e.Wider()) > 0, Wider: e.WiderWords(), Reason: d.RequireReason, Typed: d.Manual,
 		Editable: e.Editable(), Elsewhere: elsewhere,
-		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: votes}),
+		Description: wording.Describe(e.Request, wording.DescribeOptions{At: link, Votes: votes}),
 	}
 	if r.Unjudged = e.Unjudged(); r.Remember {
 		r.Counts = e.Counts()
 	}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
-		r.Verdict, r.By, r.At, r.Edited = &v, cmp.Or(v.By, v.Stopped), v.Time, approval.Edited(&e)
+		r.Verdict, r.By, r.At, r.Edited = &v, cmp.Or(v.By, v.Stopped), v.Time, wording.Edited(&e)
 	}
 	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
 	switch {

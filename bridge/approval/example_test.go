@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
 
@@ -47,7 +48,7 @@ func ExampleBroker() {
 		}
 	}
 	request := waiting[0].Request
-	fmt.Println(approval.Summary(request))
+	fmt.Println(wording.Summary(request))
 	if _, err := broker.Settle(ctx, request.ID, request.Digest(), approval.Verdict{Reason: approval.Declined, By: "ann", Channel: "page", Text: "not today"}); err != nil {
 		log.Fatal(err)
 	}

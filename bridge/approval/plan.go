@@ -12,12 +12,12 @@ import (
 // Where it is known beforehand which calls a script will make after the one that
 // people are asked about, the request has them, too, as planned items: see
 // Request.Plan. A yes to one of them is for the first call of the run that is exactly
-// that one, once, within planFor; the calls must come in the order in which they were
+// that one, once, within PlanFor; the calls must come in the order in which they were
 // shown. What differs in anything is asked about as any call is, but for what policy
 // asks of it: that may have become less.
 
-// planFor is how long a yes to a planned call holds.
-const planFor = 5 * time.Minute
+// PlanFor is how long a yes to a planned call holds.
+const PlanFor = 5 * time.Minute
 
 // A plan are the planned items of a question.
 type plan struct {
@@ -92,7 +92,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 	}
 	q, call := p.question, r.Calls()[0]
 	open := qs.open[q.request.ID] == q
-	if !open && (p.approved.IsZero() || time.Since(p.approved) >= planFor) {
+	if !open && (p.approved.IsZero() || time.Since(p.approved) >= PlanFor) {
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {

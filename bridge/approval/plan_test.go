@@ -60,8 +60,8 @@ func TestPlan(t *testing.T) {
 		"another policy":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, revised), "asked"}}, 1},
 		"data from elsewhere":         {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, sourced), "asked"}}, 1},
 		"in another run":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, inRun("r2")), "asked"}}, 1},
-		"just in time":                {[]Request{next(0, 2)}, yes, 2, planFor - instant, []step{{next(2, 2), "yes"}}, 0},
-		"too late":                    {[]Request{next(0, 2)}, yes, 2, planFor, []step{{next(2, 2), "asked"}}, 1},
+		"just in time":                {[]Request{next(0, 2)}, yes, 2, PlanFor - instant, []step{{next(2, 2), "yes"}}, 0},
+		"too late":                    {[]Request{next(0, 2)}, yes, 2, PlanFor, []step{{next(2, 2), "asked"}}, 1},
 		"no to one":                   {[]Request{next(0, 2), next(0, 3)}, some, 3, 0, []step{{next(2, 2), Declined}, {next(3, 3), "yes"}, {next(4, 4), "asked"}}, 0},
 		"no":                          {[]Request{next(0, 2)}, no, 2, 0, []step{{next(2, 2), ElicitationDeclined}, {next(3, 3), "asked"}}, 0},
 		"a critical one":              {[]Request{next(0, 2, critical), next(0, 3)}, yes, 2, 0, []step{{next(2, 2, critical), "asked"}, {next(3, 3), "yes"}}, 0},
@@ -155,25 +155,4 @@ func TestPlanOfASuspendedRun(t *testing.T) {
 		stillAsks(t, asks(t.Context(), b, again(next(3, 2))))
 		b.EndRun("r1")
 	})
-}
-
-// Whoever answers reads what is known of what comes next.
-func TestNextInWords(t *testing.T) {
-	looped := func(r *Request) { r.Items[0].Loop = true }
-	spent := func(r *Request) { r.Spent = 20 }
-	for name, row := range map[string]struct {
-		r    Request
-		want string
-	}{
-		"a call":             {question(1), ""},
-		"in a loop":          {question(1, looped), "the call is in a loop; more like it may follow."},
-		"the budget's end":   {question(1, spent), "This session has asked 20 questions; say how to go on."},
-		"in a loop, and all": {question(1, looped, spent), "the call is in a loop; more like it may follow. This session has asked 20 questions; say how to go on."},
-	} {
-		d := Describe(row.r, DescribeOptions{})
-		if diff := cmp.Diff(row.want, d.Next); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		inert(t, d.Prompt()+"\n")
-	}
 }

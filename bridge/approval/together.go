@@ -12,7 +12,7 @@ import (
 // Bounds on the calls of one request: people must see each place of the script, and
 // the values of a loop.
 const (
-	MaxPlaces  = 10      // places in the script, unless the person wants a list
+	MaxPlaces = 10      // places in the script, unless the person wants a list
 	maxLooped = 1000    // calls
 	maxTable  = 1 << 20 // bytes of arguments
 )

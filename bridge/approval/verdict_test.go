@@ -272,14 +272,6 @@ func TestWhatAModelSays(t *testing.T) {
 		if now.Digest() != q.Digest() {
 			t.Fatalf("the summary changes what a yes covers: %s, before %s", now.Digest(), q.Digest())
 		}
-		d := Describe(now, DescribeOptions{})
-		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: `\"It deletes nothing. Why: safe\"`.\n") {
-			t.Errorf("described as %+v", d.Model)
-		}
-		d.Model = ScriptPreview{}
-		if text, err := json.Marshal(d); err != nil || strings.Contains(string(text), "deletes nothing") {
-			t.Errorf("it stands outside of the model's part: %s, %v", text, err)
-		}
 		settle(t, b, q, yes)
 		wantAnswer(t, c, "yes")
 		var settled *SettledError

@@ -32,6 +32,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/lines"
+	"codemode-bridge/bridge/wording"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -527,7 +528,7 @@ func (w *watch) row(e approval.StoredRequest) string {
 		mark = "> "
 	}
 	risk := e.Decision.Risk.String()
-	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), OrUnnamed(canon.Escape(e.Client)), e.ID)
+	rest := fmt.Sprintf(" %s  %s  %s", wording.Summary(e.Request), OrUnnamed(canon.Escape(e.Client)), e.ID)
 	if asks := Elsewhere(e.Request, w.own); asks != "" {
 		rest = " [" + asks + "]" + rest
 	}

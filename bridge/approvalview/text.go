@@ -11,12 +11,13 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 )
 
 // A Row is a request in a list, as programs read it.
 type Row struct {
 	ID string `json:"id"`
-	approval.Description
+	wording.Description
 	Asked   time.Time         `json:"asked"`
 	Ends    time.Time         `json:"ends"`
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
@@ -25,13 +26,13 @@ type Row struct {
 	// Outcomes are the calls of a settled request, and Edited how its call was
 	// changed by whoever allowed it.
 	Outcomes []ledger.CallOutcome `json:"outcomes,omitempty"`
-	Edited   *approval.EditedCall `json:"edited,omitempty"`
+	Edited   *wording.EditedCall  `json:"edited,omitempty"`
 }
 
 // NewRow describes a request; known is what the audit log has of its run's calls, in
 // display form.
 func NewRow(e approval.StoredRequest, known map[int]ledger.CallState) Row {
-	row := Row{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: approval.Edited(&e)}
+	row := Row{ID: e.ID, Description: wording.Describe(e.Request, wording.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: wording.Edited(&e)}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
 		row.Verdict, row.Outcomes = &v, Outcomes(e, known)
@@ -52,7 +53,7 @@ func Outcomes(e approval.StoredRequest, known map[int]ledger.CallState) []ledger
 // Lines describes a request with all of its arguments, for a terminal. own is the id
 // of one's own configuration.
 func Lines(e approval.StoredRequest, own string, now time.Time) []string {
-	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
+	d := wording.Describe(e.Request, wording.DescribeOptions{Votes: e.Votes})
 	lines := []string{fmt.Sprintf("%s  %s", e.ID, d.Headline)}
 	if says := strings.TrimLeft(strings.Join(d.Facts, " ")+" "+d.RiskWhy, " "); says != "" {
 		lines = append(lines, "  "+strings.TrimRight(says, " "))
@@ -129,7 +130,7 @@ var toCome = map[bool]string{true: "  (to come)"}
 // editedLines shows the arguments with which whoever allowed a call replaced its own;
 // none if they did not.
 func editedLines(e approval.StoredRequest) []string {
-	edited := approval.Edited(&e)
+	edited := wording.Edited(&e)
 	switch {
 	case edited == nil:
 		return nil
@@ -147,7 +148,7 @@ func AsEdited(e approval.StoredRequest, args json.RawMessage) []string {
 }
 
 // fieldLines shows arguments in full.
-func fieldLines(fields []approval.Field) (lines []string) {
+func fieldLines(fields []wording.Field) (lines []string) {
 	for _, f := range fields {
 		if len(f.Lines) <= 1 {
 			lines = append(lines, fmt.Sprintf("  %-12s %s", f.Name, strings.Join(f.Lines, "")))

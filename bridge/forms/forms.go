@@ -35,10 +35,10 @@ type Options struct {
 // in at a glance.
 const maxDecisions = 4
 
-// New makes a request into an elicitation: the prompt, described as how says, and a
+// New makes a request into an elicitation: the prompt, as package wording writes it, and a
 // form whose one required field is the decision. "No" comes first. The form requires
 // no reason even if a yes needs one: clients would not send a no without it.
-func New(q approval.Request, how approval.DescribeOptions, o Options) *mcp.ElicitParams {
+func New(q approval.Request, prompt string, o Options) *mcp.ElicitParams {
 	decisions := q.Choices(o.Session)
 	var noes []approval.Choice
 	if len(decisions) > maxDecisions {
@@ -65,7 +65,7 @@ func New(q approval.Request, how approval.DescribeOptions, o Options) *mcp.Elici
 	if q.Spent > 0 {
 		fields["rest"] = o.choose("What comes next", []approval.Choice{{Value: "ask", Title: "Go on asking"}, {Value: "list", Title: "Collect it, and ask about it as one list"}})
 	}
-	return &mcp.ElicitParams{Message: approval.Describe(q, how).Prompt(), RequestedSchema: map[string]any{"type": "object",
+	return &mcp.ElicitParams{Message: prompt, RequestedSchema: map[string]any{"type": "object",
 		"properties": fields, "required": []any{"decision"}}}
 }
 

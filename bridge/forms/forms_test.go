@@ -101,7 +101,7 @@ func TestForms(t *testing.T) {
 		"the second one in a session": {again, Options{Session: true, Titles: true}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and calls like this in this run, up to a number", "Yes, for this session: add_issue_comment owner acme, repo web"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No to every further call of this tool in this script", "No, and stop the script"}}},
 		"when there were enough":      {spent, Options{Session: true}, map[string][]string{"decision": {"No", "No to every further call of this tool in this script", "No, and stop the script", "Yes, this call"}, "rest": {"Go on asking", "Collect it, and ask about it as one list"}}},
 	} {
-		schema := New(row.q, approval.DescribeOptions{}, row.o).RequestedSchema.(map[string]any)
+		schema := New(row.q, "", row.o).RequestedSchema.(map[string]any)
 		got := map[string][]string{}
 		for name, field := range schema["properties"].(map[string]any) {
 			field := field.(map[string]any)
@@ -123,7 +123,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: required are %v", name, schema["required"])
 		}
 	}
-	decision := New(question(true), approval.DescribeOptions{}, Options{}).RequestedSchema.(map[string]any)["properties"].(map[string]any)["decision"].(map[string]any)
+	decision := New(question(true), "", Options{}).RequestedSchema.(map[string]any)["properties"].(map[string]any)["decision"].(map[string]any)
 	if want := "a yes to more than this covers: add_issue_comment with owner acme, repo web; any body, issue_number"; decision["description"] != want {
 		t.Errorf("described as %q", decision["description"])
 	}

@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
 
@@ -281,7 +282,7 @@ func TestOneDigestFromQuestionToWire(t *testing.T) {
 		if got := q.Items[0].Key.Args; got != args.Digest() {
 			t.Errorf("asked about %v, sent %v", got, args.Digest())
 		}
-		if prompt := approval.Describe(q, approval.DescribeOptions{}).Prompt(); !strings.Contains(prompt, "12345678901234567890") || !strings.Contains(prompt, "`\"/tmp/e\"`\n") {
+		if prompt := wording.Describe(q, wording.DescribeOptions{}).Prompt(); !strings.Contains(prompt, "12345678901234567890") || !strings.Contains(prompt, "`\"/tmp/e\"`\n") {
 			t.Errorf("the prompt is\n%s", prompt)
 		}
 		records := 0

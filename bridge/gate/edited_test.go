@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
 
@@ -68,9 +69,9 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 		if err != nil || len(kept) != 1 {
 			t.Fatal(kept, err)
 		}
-		edited := approval.Edited(&kept[0])
-		want := &approval.EditedCall{By: "ann", Call: 1, Asked: q.Items[0].Key.Args, Digest: sent, Hidden: 1}
-		if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(approval.EditedCall{}, "Args", "Fields")); diff != "" {
+		edited := wording.Edited(&kept[0])
+		want := &wording.EditedCall{By: "ann", Call: 1, Asked: q.Items[0].Key.Args, Digest: sent, Hidden: 1}
+		if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(wording.EditedCall{}, "Args", "Fields")); diff != "" {
 			t.Errorf("the request has (-want +got)\n%s", diff)
 		}
 		if kept[0].Verdict.Args != nil {
@@ -108,10 +109,10 @@ func TestEditedArgumentsAreHidden(t *testing.T) {
 		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/etc/pin"}`), By: "ann", Channel: "page"})
 		a.sent()
 		kept, err := a.g.Broker().Requests(t.Context(), approval.Filter{ID: q.ID})
-		if err != nil || len(kept) != 1 || approval.Edited(&kept[0]) == nil {
+		if err != nil || len(kept) != 1 || wording.Edited(&kept[0]) == nil {
 			t.Fatal(kept, err)
 		}
-		for what, told := range map[string]any{"the records": a.book.records, "the model": a.r.Effects(), "the request": kept, "the approvers": approval.Edited(&kept[0])} {
+		for what, told := range map[string]any{"the records": a.book.records, "the model": a.r.Effects(), "the request": kept, "the approvers": wording.Edited(&kept[0])} {
 			text, err := json.Marshal(told)
 			if err != nil || strings.Contains(string(text), "/etc/pin") || !strings.Contains(string(text), "[hidden") {
 				t.Errorf("%s have %s, %v", what, text, err)

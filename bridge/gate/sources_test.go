@@ -10,6 +10,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
 
@@ -53,7 +54,7 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 					synctest.Wait()
 					for _, q := range g.Broker().Take("r1") {
 						questions++
-						said := strings.Join(approval.Describe(q, approval.DescribeOptions{}).Warnings, "; ")
+						said := strings.Join(wording.Describe(q, wording.DescribeOptions{}).Warnings, "; ")
 						if strings.Contains(said, "46 characters of ") != row.source || row.source && !strings.Contains(said, "in call 1 from fs__read /home/ann/.key") {
 							t.Errorf("sources: %q", said)
 						}

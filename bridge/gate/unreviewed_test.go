@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
 
@@ -80,7 +81,7 @@ func TestHeldToolIsAsked(t *testing.T) {
 	if e.Decision.Because().Detail != whyHeld || !slices.Equal(e.Difference, []string{"@description", "+Sends."}) {
 		t.Errorf("the question is %+v", e.Request)
 	}
-	if d := approval.Describe(e.Request, approval.DescribeOptions{}); d.Rule != whyHeld || len(d.Difference) != 2 {
+	if d := wording.Describe(e.Request, wording.DescribeOptions{}); d.Rule != whyHeld || len(d.Difference) != 2 {
 		t.Errorf("it is described as %+v", d)
 	}
 	if _, err := g.Settle(t.Context(), e.ID, e.Digest(), approval.Verdict{Approve: true, By: "ann"}); err != nil {

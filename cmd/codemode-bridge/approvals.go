@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/bridge/wording"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -213,7 +214,7 @@ func (con *console) completeRequest(c *cobra.Command, _ []string, _ string) ([]s
 	_ = withRequests(c.Context(), con, func(_ *config.Config, store *sqlstore.RequestStore) error {
 		open, err := store.Requests(c.Context(), approval.Filter{Open: time.Now()})
 		for _, e := range open {
-			ids = append(ids, e.ID+"\t"+approval.Summary(e.Request))
+			ids = append(ids, e.ID+"\t"+wording.Summary(e.Request))
 		}
 		return err
 	}) // on an error there is nothing to complete with

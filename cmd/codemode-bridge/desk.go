@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/bridge/wording"
 )
 
 // A desk is what a bridge needs to ask people who are not at the client: where
@@ -94,14 +95,14 @@ func (d *desk) at(path string) string {
 
 // readAt says where the whole of a request can be read: on the page, or by a command
 // if other processes can read the store.
-func (d *desk) readAt(request string) approval.DescribeOptions {
+func (d *desk) readAt(request string) wording.DescribeOptions {
 	switch page := d.page.Load(); {
 	case page != nil:
-		return approval.DescribeOptions{At: *page + "/r/" + request}
+		return wording.DescribeOptions{At: *page + "/r/" + request}
 	case d.alive != nil:
-		return approval.DescribeOptions{Whole: "codemode-bridge approvals show " + request + d.with}
+		return wording.DescribeOptions{Whole: "codemode-bridge approvals show " + request + d.with}
 	default:
-		return approval.DescribeOptions{}
+		return wording.DescribeOptions{}
 	}
 }
 

@@ -45,7 +45,6 @@ var exceptions = map[string]map[string]string{
 	},
 	"a package can be read in a day": {
 		"profiles":        "one decision and what it needs: all else stands on it, so that a package below would add a level",
-		"bridge/approval": "a request, what is said of it, and what becomes of it: what is said is tested on the requests themselves",
 	},
 	"a package stands on few others": {
 		"bridge": "a run meets its client, its worker, its calls and its journal here; a split would add a level",

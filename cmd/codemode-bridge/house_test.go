@@ -45,11 +45,11 @@ var table = map[string][]string{
 	"sandbox/wire":   {"analysis"},
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/workspace", "profiles", "sandbox"},
-	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "profiles"},
+	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
+	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "bridge/wording", "profiles"},
 	"bridge/alive":        {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
-	"bridge/approvalview": {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines"},
+	"bridge/approvalview": {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines", "bridge/wording"},
 	"bridge/atomicfile":   {},
 	"bridge/audit":        {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/bench":        {"sandbox/wire"},
@@ -104,6 +104,7 @@ var table = map[string][]string{
 	"bridge/view":         {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/pins", "profiles"},
 	"bridge/watch":        {},
 	"bridge/webguard":     {},
+	"bridge/wording":      {"analysis", "bridge/approval", "bridge/canon", "profiles"},
 	"bridge/workspace":    {},
 
 	"docs/examples/shop": {},
@@ -147,6 +148,7 @@ var table = map[string][]string{
 		"bridge/upstream",
 		"bridge/view",
 		"bridge/webguard",
+		"bridge/wording",
 		"bridge/workspace",
 		"cmd/codemode-bridge/auditcmd",
 		"cmd/codemode-bridge/cli",
@@ -157,8 +159,8 @@ var table = map[string][]string{
 		"sandbox",
 	},
 	"cmd/codemode-bridge/auditcmd": {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/setup", "bridge/sqlstore", "cmd/codemode-bridge/cli", "profiles"},
-	"cmd/codemode-bridge/setupcmd": {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/cli":      {"bridge/canon", "bridge/lines"},
+	"cmd/codemode-bridge/setupcmd": {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-worker":          {"sandbox/worker"},
 }
 

@@ -79,6 +79,7 @@ var about = map[string]string{
 	"bridge/view":                  "makes the view on which calls are decided, from policy, catalogue and pins, and follows changes",
 	"bridge/watch":                 "notices that files in folders may have changed",
 	"bridge/webguard":              "refuses requests from pages of other sites, and those whose body could end at two places",
+	"bridge/wording":               "puts requests into words for people",
 	"bridge/workspace":             "says where a path of this machine leads, and whether that is in the workspace",
 	"cmd/codemode-bridge":          "commands, flags, wiring, signals",
 	"cmd/codemode-bridge/auditcmd": "the commands that read, check and keep the audit log, and tail",

@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 )
 
@@ -56,7 +57,7 @@ func (d Description) Prompt() string {
 	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
-	needed := min(len(d.Calls), MaxPlaces+1)
+	needed := min(len(d.Calls), approval.MaxPlaces+1)
 	if len(d.said.same) > 0 {
 		needed += sameRows
 	}
@@ -131,8 +132,11 @@ func (d Description) cut() bool {
 // needsLine says what else a yes takes; empty if it takes nothing.
 func (d Description) needsLine() string {
 	text := ""
+	if slices.ContainsFunc(d.Calls, func(c DescribedCall) bool { return c.Planned }) {
+		text = "A yes to calls to come holds for " + canon.Counted(int(approval.PlanFor.Minutes()), "minute") + ", for exactly these, in this order."
+	}
 	if len(d.said.needs) > 0 {
-		text = "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
+		text = strings.TrimLeft(text+" ", " ") + "A yes needs " + strings.Join(dialogs(d.said.needs), ", ") + "."
 	}
 	if d.Missing != "" {
 		text = strings.TrimLeft(text+" So far: "+theirs(d.Missing)+".", " ")
@@ -197,12 +201,12 @@ func (d Description) shownCalls() map[int]bool {
 	}
 	seen, shown := map[place]bool{}, map[int]bool{}
 	for _, c := range d.Calls {
-		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < MaxPlaces {
+		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < approval.MaxPlaces {
 			seen[at], shown[c.Number] = true, true
 		}
 	}
 	for _, c := range d.Calls {
-		if len(shown) < MaxPlaces {
+		if len(shown) < approval.MaxPlaces {
 			shown[c.Number] = true
 		}
 	}

@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
@@ -24,7 +25,7 @@ const questionWidth = 2*promptWidth - 40
 
 // ask makes the question, with what is known of where its values lead, and the rows
 // below it.
-func (d *Description) ask(r Request) {
+func (d *Description) ask(r approval.Request) {
 	calls := r.Calls()
 	var said []factSaid
 	switch {
@@ -50,7 +51,7 @@ func (d *Description) ask(r Request) {
 	}
 }
 
-func (d *Description) askOne(i Item) []factSaid {
+func (d *Description) askOne(i approval.Item) []factSaid {
 	fields := d.Calls[0].Fields
 	question, told := questionOf(i, fields, questionWidth)
 	question.plain, question.dialog = question.plain+"?", question.dialog+"?"
@@ -61,7 +62,7 @@ func (d *Description) askOne(i Item) []factSaid {
 
 // askAlike asks about calls of one tool: what they have in common stands in the
 // question or once below the rows, and the rows have what differs.
-func (d *Description) askAlike(calls []Item) []factSaid {
+func (d *Description) askAlike(calls []approval.Item) []factSaid {
 	equal := d.equal()
 	first := calls[0]
 	alike, told := questionOf(first, equal, questionWidth)
@@ -78,7 +79,7 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 	}
 	same := func(f Field) bool { return names[f.key] }
 	facts := factsOf(first, d.Calls[0].Fields)
-	common := !slices.ContainsFunc(calls, func(i Item) bool { return !sameFacts(i, first) })
+	common := !slices.ContainsFunc(calls, func(i approval.Item) bool { return !sameFacts(i, first) })
 	for n, i := range calls {
 		one := row{none: len(d.Calls[n].Fields) == 0, fields: slices.DeleteFunc(slices.Clone(d.Calls[n].Fields), same)}
 		if !common {
@@ -103,15 +104,15 @@ func (d *Description) askAlike(calls []Item) []factSaid {
 }
 
 // sameFacts reports whether the facts of two calls say the same.
-func sameFacts(a, b Item) bool {
-	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y Fact) bool {
+func sameFacts(a, b approval.Item) bool {
+	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y approval.Fact) bool {
 		x.Param, y.Param = "", ""
 		return x == y && x.Leads == ""
 	})
 }
 
 // askSeveral asks about calls of several tools, each with its own row.
-func (d *Description) askSeveral(r Request, calls []Item) {
+func (d *Description) askSeveral(r approval.Request, calls []approval.Item) {
 	d.said.question = say("Make these %d calls, of %d tools?", len(calls), len(r.Paths()))
 	var high []phrase
 	for n, i := range calls {
@@ -262,7 +263,7 @@ func riskWords(r profiles.Reason) (about string, text phrase) {
 
 // rule says in a sentence who wants the call to be asked about; empty if no more is
 // to be said than that its risk is high.
-func rule(r Request) string {
+func rule(r approval.Request) string {
 	var asking []profiles.Reason
 	for _, reason := range r.Decision.Reasons {
 		if reason.Disposition == profiles.Ask {
@@ -283,7 +284,7 @@ func rule(r Request) string {
 }
 
 // askedBy puts the reason that asks into a sentence, without its full stop.
-func askedBy(r Request, reason profiles.Reason) string {
+func askedBy(r approval.Request, reason profiles.Reason) string {
 	who := "Your policy"
 	for _, name := range []string{reason.Profile, r.Decision.Profile} {
 		if name != "" {

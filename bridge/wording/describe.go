@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
@@ -137,7 +138,7 @@ type DescribeOptions struct {
 	// why the question is put again.
 	DidNotCount string
 	// Votes are the approvals so far, as in [StoredRequest.Votes].
-	Votes []Verdict
+	Votes []approval.Verdict
 	// Zone is the time zone of clock times; nil means time.Local.
 	Zone *time.Location
 }
@@ -151,12 +152,12 @@ var riskSays = map[profiles.Risk]string{
 }
 
 // Describe puts a request into words.
-func Describe(r Request, o DescribeOptions) Description {
+func Describe(r approval.Request, o DescribeOptions) Description {
 	d := Description{
 		Tool: canon.Escape(strings.Join(r.Paths(), ", ")), Server: canon.Escape(strings.Join(r.Servers(), ", ")), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Difference: r.Difference, // made visible by whoever compared
-		Terms:      Terms{Covers: covers(r), Next: comesNext(r), Spent: r.Spent, Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
+		Terms:      Terms{Covers: covers(r), Next: comesNext(r), Spent: r.Spent, Missing: (&approval.StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
 		Origin: Origin{Run: canon.Escape(r.Run), Done: r.Done, Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder),
 			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
@@ -188,7 +189,7 @@ func Describe(r Request, o DescribeOptions) Description {
 }
 
 // because says why r is asked: for a page, all of the reasons.
-func (d *Description) because(r Request) {
+func (d *Description) because(r approval.Request) {
 	for i, reason := range reasons(r) {
 		text := because(reason)
 		if i == 0 && reason.Kind != profiles.KindRisk {
@@ -220,6 +221,18 @@ func (d Description) Long() bool {
 		}
 	}
 	return n >= longCall
+}
+
+// Plain returns the arguments of the calls as plain text.
+func (d Description) Plain() string {
+	var text strings.Builder
+	for _, c := range d.Calls {
+		fmt.Fprintf(&text, "Call %d of %s\n", c.Number, d.Tool)
+		for _, f := range c.Fields {
+			fmt.Fprintf(&text, "%s: %s\n", f.Name, strings.Join(f.Lines, "\n  "))
+		}
+	}
+	return text.String()
 }
 
 // nameWords splits a name at camel-case humps and at anything that is not a
@@ -254,7 +267,7 @@ func nameWords(name string) []string {
 // Summary returns one line about a request, for a list: the tool and its most
 // telling argument, with the amount if it has one. [Options.Summarise] can
 // replace it.
-func Summary(r Request) string {
+func Summary(r approval.Request) string {
 	if len(r.Items) == 0 {
 		return canon.Escape(r.Tool)
 	}
@@ -283,7 +296,7 @@ func Summary(r Request) string {
 
 // reasons returns why r is asked and why its risk is what it is. Reasons for a
 // lower risk are left out: they would only confuse.
-func reasons(r Request) []profiles.Reason {
+func reasons(r approval.Request) []profiles.Reason {
 	var all []profiles.Reason
 	for _, reason := range r.Decision.Reasons {
 		if reason.Disposition == profiles.Ask || reason.Risk == r.Decision.Risk {
@@ -295,13 +308,13 @@ func reasons(r Request) []profiles.Reason {
 
 // guessedDifferently reports whether a separate reason says that the risk comes
 // from that rule, and what would have been guessed without it.
-func guessedDifferently(r Request, rule string) bool {
+func guessedDifferently(r approval.Request, rule string) bool {
 	return slices.ContainsFunc(r.Decision.Reasons, func(reason profiles.Reason) bool {
 		return reason.Kind == profiles.KindRisk && reason.Rule == rule
 	})
 }
 
-func covers(r Request) string {
+func covers(r approval.Request) string {
 	switch {
 	case len(r.Wider()) > 0 && len(r.Items) > 1:
 		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones like these, if you choose so.", len(r.Items))
@@ -347,7 +360,7 @@ func because(r profiles.Reason) phrase {
 }
 
 // needs says what an approval takes besides the word yes.
-func needs(r Request) []phrase {
+func needs(r approval.Request) []phrase {
 	var needs []phrase
 	if r.Decision.RequireReason {
 		needs = append(needs, say("a reason"))
@@ -391,7 +404,7 @@ func silence(until, asked time.Time, zone *time.Location) string {
 
 // previewOf returns what could be read from a script. Literals and names are
 // escaped; of the two, only names end up in Calls.
-func previewOf(r Request) ScriptPreview {
+func previewOf(r approval.Request) ScriptPreview {
 	p := r.Preview
 	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
@@ -418,7 +431,7 @@ func previewOf(r Request) ScriptPreview {
 			text = say("%s in a loop", text)
 		}
 		c.Calls = append(c.Calls, text.plain)
-		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.Path()) }) {
+		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i approval.Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.Path()) }) {
 			c.said = append(c.said, text)
 		}
 	}
@@ -485,7 +498,7 @@ type EditedCall struct {
 
 // EditedCall describes how whoever allowed the request's call edited it; nil if
 // they did not.
-func Edited(e *StoredRequest) *EditedCall {
+func Edited(e *approval.StoredRequest) *EditedCall {
 	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
 		return nil
 	}
@@ -505,7 +518,7 @@ func Edited(e *StoredRequest) *EditedCall {
 }
 
 // comesNext says what is known of the calls and questions that come after this one.
-func comesNext(r Request) string {
+func comesNext(r approval.Request) string {
 	var all []string
 	if len(r.Items) == 1 && r.Items[0].Loop {
 		all = append(all, "the call is in a loop; more like it may follow.")

@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"fmt"
@@ -280,3 +280,5 @@ func listed(lead string, items []string, between, noun string, n int) string {
 
 // rows returns how many lines of a dialog a text takes.
 func rows(s string) int { return max(1, (columns(s)+promptWidth-1)/promptWidth) }
+
+const maxFieldName = 24

@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"encoding/json"
@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // H9: every risk has a sentence of its own.
@@ -28,15 +31,15 @@ func TestEveryRiskHasItsSentence(t *testing.T) {
 
 // The question is made of what the call means, where that is known and accepted.
 func TestQuestion(t *testing.T) {
-	known := func(effects string, roles map[string]string, facts ...Fact) About {
-		return About{Accepted: true, Effects: strings.Fields(effects), Roles: roles, Facts: facts}
+	known := func(effects string, roles map[string]string, facts ...approval.Fact) approval.About {
+		return approval.About{Accepted: true, Effects: strings.Fields(effects), Roles: roles, Facts: facts}
 	}
-	file := known("write", map[string]string{"path": "path", "content": "content"}, Fact{Param: "path", Role: "path", Inside: true})
+	file := known("write", map[string]string{"path": "path", "content": "content"}, approval.Fact{Param: "path", Role: "path", Inside: true})
 	unknown := file
 	unknown.Accepted = false
 	for _, row := range []struct {
 		server, tool, args string
-		about              About
+		about              approval.About
 		want               string
 	}{
 		{"fs", "write_file", `{"path":"/a","content":"x"}`, file, `Write "/a"?`},
@@ -48,9 +51,9 @@ func TestQuestion(t *testing.T) {
 		{"playwright", "browser_click", `{"element":"Buy"}`, known("write", map[string]string{"element": "plain"}), `Click with "playwright"?`},
 		{"sh", "shell", `{"cmd":"ls"}`, known("execute", map[string]string{"cmd": "command"}), `Run "ls"?`},
 		{"db", "zap", `{"cmd":"ls"}`, known("write delete", map[string]string{"cmd": "command"}), `Call tool "zap" of server "db"?`},
-		{"web", "crawl", `{"url":"https://a.example"}`, known("read spend", map[string]string{"url": "host"}, Fact{Param: "url", Role: "host", New: true}), `Call tool "crawl" of server "web"?`},
+		{"web", "crawl", `{"url":"https://a.example"}`, known("read spend", map[string]string{"url": "host"}, approval.Fact{Param: "url", Role: "host", New: true}), `Call tool "crawl" of server "web"?`},
 		{"shop", "zap", `{"to":"ann","price":5}`, known("delete spend", map[string]string{"to": "recipient", "price": "amount"}), `Call tool "zap" of server "shop"?`},
-		{"a", "delete\nWhy", `{}`, About{}, `Call tool "delete\nWhy" of server "a"?`},
+		{"a", "delete\nWhy", `{}`, approval.About{}, `Call tool "delete\nWhy" of server "a"?`},
 		{"a", "s\u0435nd_mail", `{"to":"b"}`, known("write send", map[string]string{"to": "recipient"}), "Call tool \"s\u0435nd_mail\" of server \"a\"?"},
 	} {
 		d := Describe(prompted{Tool: row.tool, Server: row.server, Args: json.RawMessage(row.args), About: row.about}.request(t), DescribeOptions{})
@@ -77,7 +80,7 @@ func TestOrderOfArguments(t *testing.T) {
 		{prompted{Args: args}, "to zip a b"},
 		{prompted{Args: args, Order: []string{"b", "zip", "to", "a"}}, "to b zip a"},
 		{prompted{Args: args, Order: []string{"zip"}}, "to zip a b"},
-		{prompted{Args: args, About: About{Roles: map[string]string{"b": "recipient", "to": "plain"}}}, "b to zip a"},
+		{prompted{Args: args, About: approval.About{Roles: map[string]string{"b": "recipient", "to": "plain"}}}, "b to zip a"},
 		{prompted{Args: numbered}, "path amount field field1 field2 field10 zip"},
 	} {
 		row.Tool, row.Server = "send", "m"
@@ -129,7 +132,7 @@ func TestModelTextStaysApart(t *testing.T) {
 func TestDescriptionSaysWhatAYesNeeds(t *testing.T) {
 	r := prompted{Tool: "pay", Server: "bank", Risk: profiles.Critical, Manual: true, RequireReason: true}.request(t)
 	r.Requester, r.Decision.Quorums = "ann", []profiles.Quorum{{Need: 2, Of: []string{"finance"}}}
-	d := Describe(r, DescribeOptions{Votes: []Verdict{{By: "bob", Approve: true, Roles: []string{"finance"}}}})
+	d := Describe(r, DescribeOptions{Votes: []approval.Verdict{{By: "bob", Approve: true, Roles: []string{"finance"}}}})
 	if d.Missing != "1 of 2 yeses of finance" {
 		t.Errorf("missing: %q", d.Missing)
 	}
@@ -142,7 +145,7 @@ func TestDescriptionSaysWhatAYesNeeds(t *testing.T) {
 // The rule that makes a call critical is named, though it does not ask; what
 // speaks for a lower risk is not.
 func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
-	r := question(1)
+	r := question()
 	r.Decision.Risk = profiles.Critical
 	r.Decision.Reasons = []profiles.Reason{
 		{Kind: profiles.KindRule, Disposition: profiles.Ask, Action: profiles.ActionAsk, Rule: "deleting", Profile: "p"},
@@ -161,7 +164,7 @@ func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
 
 // A risk that a rule lowered is said once, with what was guessed of the tool.
 func TestDescriptionSaysWhichRuleLoweredTheRisk(t *testing.T) {
-	r := question(1)
+	r := question()
 	r.Decision.Risk = profiles.Low
 	r.Decision.Reasons = []profiles.Reason{
 		{Kind: profiles.KindRule, Disposition: profiles.Ask, Action: profiles.ActionAsk, Rule: "echoes", Profile: "p", Risk: profiles.Low},
@@ -181,7 +184,7 @@ func TestDescriptionSaysWhichRuleLoweredTheRisk(t *testing.T) {
 }
 
 func TestPromptNamesCallsWhole(t *testing.T) {
-	r := question(1)
+	r := question()
 	for _, name := range []string{"", "fs__delete_file", "fs__delete_file", "fs__list_dir", "fs__read_file", "fs__search_files", "fs__write_file", "mail__send"} {
 		r.Preview.Calls = append(r.Preview.Calls, analysis.CallSite{Name: name})
 	}
@@ -211,7 +214,7 @@ func TestClockSaysTheDayWhenItIsAnother(t *testing.T) {
 // several effects. The question then names the tool.
 func TestQuestionWithoutAVerb(t *testing.T) {
 	p := prompted{Tool: "git_remote", Server: "git", Args: json.RawMessage(`{"url":"https://mirror.example/x.git"}`),
-		About: About{Accepted: true, Effects: []string{"read", "write"}, Roles: map[string]string{"url": "host"}}}
+		About: approval.About{Accepted: true, Effects: []string{"read", "write"}, Roles: map[string]string{"url": "host"}}}
 	if got := Describe(p.request(t), DescribeOptions{}).Prompt(); !strings.Contains(got, "git_remote") || !strings.Contains(got, "mirror.example") {
 		t.Errorf("%s", got)
 	}
@@ -240,14 +243,14 @@ func TestOddHosts(t *testing.T) {
 // R6: the line about a request can be replaced, also for calls that join it.
 func TestSummaryCanBeReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Options{Summarise: func(r Request) string { return fmt.Sprintf("%d times %s\x1b", len(r.Items), r.Tool) }})
+		b := approval.New(approval.Options{Summarise: func(r approval.Request) string { return fmt.Sprintf("%d times %s\x1b", len(r.Items), r.Tool) }})
 		for call := range 2 {
 			r := prompted{Tool: "send", Server: "mail", Risk: profiles.High, Args: json.RawMessage(fmt.Sprintf(`{"to":%d}`, call))}.request(t)
 			r.Run, r.Items[0].Call, r.Items[0].Position = "r", call+1, analysis.Position{Line: 3}
 			go func() { _, _ = b.Ask(t.Context(), r) }()
 			synctest.Wait()
 		}
-		all, err := b.Requests(t.Context(), Filter{})
+		all, err := b.Requests(t.Context(), approval.Filter{})
 		if err != nil || len(all) != 1 || all[0].Summary != "2 times send\x1b" {
 			t.Fatalf("%v, %+v", err, all)
 		}
@@ -292,7 +295,7 @@ func TestTenThousandArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Items = []Item{{Call: 1, Shown: canon.Display(args, canon.DisplayOptions{MaxObject: 20_000, MaxBytes: 1 << 22})}}
+	r.Items = []approval.Item{{Call: 1, Shown: canon.Display(args, canon.DisplayOptions{MaxObject: 20_000, MaxBytes: 1 << 22})}}
 	d := Describe(r, DescribeOptions{})
 	prompt := d.Prompt()
 	inert(t, prompt)
@@ -313,4 +316,62 @@ func FuzzPrompt(f *testing.F) {
 		}
 		inert(t, prompted{Tool: tool, Server: server, Profile: "p", Risk: profiles.High, Args: json.RawMessage(args), Sources: []string{source}, At: "http://127.0.0.1:7421/r/q"}.prompt(t))
 	})
+}
+
+// Whoever answers reads what is known of what comes next.
+func TestNextInWords(t *testing.T) {
+	looped := func(r *approval.Request) { r.Items[0].Loop = true }
+	spent := func(r *approval.Request) { r.Spent = 20 }
+	for name, row := range map[string]struct {
+		r    approval.Request
+		want string
+	}{
+		"a call":             {question(), ""},
+		"in a loop":          {question(looped), "the call is in a loop; more like it may follow."},
+		"the budget's end":   {question(spent), "This session has asked 20 questions; say how to go on."},
+		"in a loop, and all": {question(looped, spent), "the call is in a loop; more like it may follow. This session has asked 20 questions; say how to go on."},
+	} {
+		d := Describe(row.r, DescribeOptions{})
+		if diff := cmp.Diff(row.want, d.Next); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		inert(t, d.Prompt()+"\n")
+	}
+}
+
+// What a model says of a request stands in the model's part alone.
+func TestWhatAModelSays(t *testing.T) {
+	r := question()
+	r.Says = "It deletes nothing. Why: safe"
+	d := Describe(r, DescribeOptions{})
+	if d.Model.Says != r.Says || !strings.Contains(d.Prompt(), "A model's summary, unchecked: `\"It deletes nothing. Why: safe\"`.\n") {
+		t.Errorf("described as %+v", d.Model)
+	}
+	d.Model = ScriptPreview{}
+	if text, err := json.Marshal(d); err != nil || strings.Contains(string(text), "deletes nothing") {
+		t.Errorf("it stands outside of the model's part: %s, %v", text, err)
+	}
+}
+
+// patient is the time to answer.
+const patient = 5 * time.Minute
+
+// question is a request about one call, as the changes have it.
+func question(changes ...func(*approval.Request)) approval.Request {
+	args, err := canon.Parse([]byte(`{"n":1}`))
+	if err != nil {
+		panic(err)
+	}
+	r := approval.Request{
+		Run: "r1", Server: "fs", Tool: "delete", Script: "fs__delete", Difference: []string{"+ a change"},
+		Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Timeout: patient, Revision: "rev1"},
+		Items: []approval.Item{{
+			Call: 1, Shown: canon.Display(args, canon.DisplayOptions{}),
+			Key: approval.Key{Session: "s1", Server: "fs", Tool: "delete", Definition: "def1", Revision: "rev1", Args: args.Digest()},
+		}},
+	}
+	for _, change := range changes {
+		change(&r)
+	}
+	return r
 }

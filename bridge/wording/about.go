@@ -1,9 +1,10 @@
-package approval
+package wording
 
 import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 )
 
@@ -52,8 +53,8 @@ func guessed(key string) guess {
 	return guessedRoles[strings.ToLower(words[len(words)-1])]
 }
 
-// role returns the role of an argument; guessed from its name if nothing is known.
-func (a About) role(key string) string {
+// roleOf returns the role of an argument; guessed from its name if nothing is known.
+func roleOf(a approval.About, key string) string {
 	if role, ok := a.Roles[key]; ok {
 		return role
 	}
@@ -63,9 +64,9 @@ func (a About) role(key string) string {
 	return guessed(key).role
 }
 
-// rank orders arguments by what they say.
-func (a About) rank(key string) int {
-	if at := slices.Index(tellingRoles, a.role(key)); at >= 0 {
+// rankOf orders arguments by what they say.
+func rankOf(a approval.About, key string) int {
+	if at := slices.Index(tellingRoles, roleOf(a, key)); at >= 0 {
 		return at
 	}
 	return len(tellingRoles)
@@ -106,7 +107,7 @@ func wordsOf(text string) map[string]bool {
 
 // doing returns what a tool does in words, the verb first; none if its name does not
 // say so and its effects are several.
-func doing(i Item) []string {
+func doing(i approval.Item) []string {
 	words := nameWords(strings.ToLower(strings.Join(nameWords(i.Tool), " ")))
 	server := nameWords(strings.ToLower(strings.Join(nameWords(i.Server), " ")))
 	for len(words) > 1 && (programs[words[0]] || slices.Contains(server, words[0])) {
@@ -122,7 +123,7 @@ func doing(i Item) []string {
 }
 
 // verb returns the first word of what a call does, or "" if there are none.
-func verb(i Item) string {
+func verb(i approval.Item) string {
 	if words := doing(i); len(words) > 0 {
 		return words[0]
 	}
@@ -130,7 +131,7 @@ func verb(i Item) string {
 }
 
 // objects returns the fields that a question is about, and the words before each.
-func objects(i Item, fields []Field) (about []int, before []string) {
+func objects(i approval.Item, fields []Field) (about []int, before []string) {
 	of := func(role string) (all []int) {
 		for n, f := range fields {
 			if i.About.Roles[f.key] == role && f.value != "null" {
@@ -165,7 +166,7 @@ func objects(i Item, fields []Field) (about []int, before []string) {
 
 // questionOf returns the question whether to make a call, without its mark, and which
 // fields it has whole. It is made of what the call means where that is known.
-func questionOf(i Item, fields []Field, width int) (text phrase, told []int) {
+func questionOf(i approval.Item, fields []Field, width int) (text phrase, told []int) {
 	words := doing(i)
 	if !i.About.Accepted || words == nil {
 		if i.Server == "" {
@@ -211,7 +212,7 @@ type factSaid struct {
 
 // factsOf says what is known of where the values of a call lead: of those that the
 // question is about as "it", and of others by their names.
-func factsOf(i Item, fields []Field) []factSaid {
+func factsOf(i approval.Item, fields []Field) []factSaid {
 	var all []factSaid
 	add := func(about string, p phrase) {
 		if !slices.ContainsFunc(all, func(f factSaid) bool { return f.text == p }) {
@@ -219,7 +220,7 @@ func factsOf(i Item, fields []Field) []factSaid {
 		}
 	}
 	objects, _ := objects(i, fields)
-	var paths []Fact
+	var paths []approval.Fact
 	for _, f := range i.About.Facts {
 		if told(fields, f) {
 			f.Leads = ""
@@ -264,8 +265,8 @@ func factsOf(i Item, fields []Field) []factSaid {
 }
 
 // wherePaths says where the paths that a question is about lead.
-func wherePaths(paths []Fact) []factSaid {
-	outside := slices.DeleteFunc(slices.Clone(paths), func(f Fact) bool { return f.Inside })
+func wherePaths(paths []approval.Fact) []factSaid {
+	outside := slices.DeleteFunc(slices.Clone(paths), func(f approval.Fact) bool { return f.Inside })
 	within, about := ours("in your workspace"), "inside"
 	switch {
 	case len(paths) == 0:
@@ -289,7 +290,7 @@ func wherePaths(paths []Fact) []factSaid {
 
 // told reports whether the argument at a fact's name says itself where it leads, or
 // may not be shown.
-func told(fields []Field, fact Fact) bool {
+func told(fields []Field, fact approval.Fact) bool {
 	outer, _, _ := strings.Cut(fact.Param, ".")
 	return slices.ContainsFunc(fields, func(f Field) bool {
 		return f.key == outer && (f.Hidden > 0 || strings.Contains(f.json(), canon.Literal(canon.Escape(fact.Leads))))

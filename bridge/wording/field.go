@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 )
 
@@ -67,7 +68,7 @@ type DescribedCall struct {
 // describeCall lists a call's arguments, those that say whom or what it is about
 // first: no text can push a recipient out of sight. Marks are the texts that rules
 // show in place of what they hide.
-func describeCall(i Item, marks map[string]string) DescribedCall {
+func describeCall(i approval.Item, marks map[string]string) DescribedCall {
 	c := DescribedCall{Number: i.Call, Planned: i.Planned, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
 	for _, s := range i.Sources {
 		c.Sources = append(c.Sources, canon.Escape(s))
@@ -78,7 +79,7 @@ func describeCall(i Item, marks map[string]string) DescribedCall {
 	}
 	for n := range c.Fields {
 		f := &c.Fields[n]
-		if rank := i.About.rank(f.key); rank < len(tellingRoles) {
+		if rank := rankOf(i.About, f.key); rank < len(tellingRoles) {
 			f.Role = tellingRoles[rank]
 		}
 		if i.Shown.Hidden > 0 && f.Text && f.Hidden == 0 && isMark(f.text, marks) {
@@ -100,7 +101,7 @@ func isMark(text string, marks map[string]string) bool {
 }
 
 // sort puts the arguments of a call in the order in which a person reads them.
-func sortFields(i Item, fields []Field) {
+func sortFields(i approval.Item, fields []Field) {
 	place := make(map[string]int, len(i.Order))
 	for n, name := range i.Order {
 		place[canon.Escape(name)] = n
@@ -108,7 +109,7 @@ func sortFields(i Item, fields []Field) {
 	type rank struct{ role, name int }
 	ranks := make(map[string]rank, len(fields))
 	for _, f := range fields {
-		ranks[f.key] = rank{i.About.rank(f.key), guessed(f.key).at}
+		ranks[f.key] = rank{rankOf(i.About, f.key), guessed(f.key).at}
 	}
 	slices.SortStableFunc(fields, func(a, b Field) int {
 		x, known := place[a.key]
@@ -331,8 +332,6 @@ func fieldName(key string) string {
 	return clipMiddle(strings.TrimSuffix(quoted.String(), "\n"), maxFieldName)
 }
 
-const maxFieldName = 24
-
 // unseen reports whether canon had to escape characters of the field, other than
 // the backslashes and marks that it escapes only for clarity.
 func (f Field) unseen() bool {
@@ -347,7 +346,7 @@ func (f Field) unseen() bool {
 }
 
 // readSaid is the read in words.
-func readSaid(r Read) phrase {
+func readSaid(r approval.Read) phrase {
 	all := ours("")
 	if r.Whole {
 		all = "all "

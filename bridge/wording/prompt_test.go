@@ -1,4 +1,4 @@
-package approval
+package wording
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 
@@ -36,9 +37,9 @@ type prompted struct {
 	Sources               []string
 	Summary, At, Whole    string
 	Manual, RequireReason bool
-	About                 About
+	About                 approval.About
 	Order                 []string
-	Reads                 []Read
+	Reads                 []approval.Read
 	// Items are calls of several tools, or with facts of their own.
 	Items []promptedItem
 	// Decision replaces what would be the usual one, but for the risk.
@@ -46,7 +47,7 @@ type prompted struct {
 	DidNotCount string
 	Requester   string
 	Client      string
-	Votes       []Verdict
+	Votes       []approval.Verdict
 	Says        string
 	RiskWhy     string
 	Minutes     int // to answer; 5
@@ -56,14 +57,14 @@ type promptedItem struct {
 	Server, Tool string
 	Args         json.RawMessage
 	Risk         profiles.Risk
-	About        About
+	About        approval.About
 	Order        []string
 	Planned      bool
 }
 
-func (p prompted) request(t interface{ Fatal(...any) }) Request {
+func (p prompted) request(t interface{ Fatal(...any) }) approval.Request {
 	asked := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	r := Request{Server: p.Server, Tool: p.Tool, Checks: p.Checks, Done: p.Done, Preview: analysis.Report{Calls: p.Preview}, Summary: p.Summary,
+	r := approval.Request{Server: p.Server, Tool: p.Tool, Checks: p.Checks, Done: p.Done, Preview: analysis.Report{Calls: p.Preview}, Summary: p.Summary,
 		Asked: asked, Until: asked.Add(patient),
 		Decision: profiles.Decision{Risk: p.Risk, Remember: p.Remember, Profile: p.Profile, Timeout: patient, Manual: p.Manual, RequireReason: p.RequireReason,
 			Reasons: []profiles.Reason{{Disposition: profiles.Ask, Kind: profiles.KindAsklist, Pattern: "fs__*", Profile: p.Profile, Text: p.Why}}}}
@@ -86,14 +87,14 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{Hidden: r.Decision.Hidden}), Key: Key{Args: args.Digest()}, About: p.About, Order: p.Order})
+		r.Items = append(r.Items, approval.Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{Hidden: r.Decision.Hidden}), Key: approval.Key{Args: args.Digest()}, About: p.About, Order: p.Order})
 	}
 	for i, one := range p.Items {
 		args, err := canon.Parse(one.Args)
 		if err != nil {
 			t.Fatal(err)
 		}
-		item := Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, About: one.About, Order: one.Order, Planned: one.Planned}
+		item := approval.Item{Call: p.Done + 1 + i, Server: one.Server, Tool: one.Tool, Script: one.Server + "__" + one.Tool, Shown: canon.Display(args, canon.DisplayOptions{}), Key: approval.Key{Args: args.Digest()}, About: one.About, Order: one.Order, Planned: one.Planned}
 		if item.Decision = r.Decision; one.Risk != 0 {
 			item.Decision.Risk = one.Risk
 		}
@@ -172,12 +173,12 @@ func TestPromptIsInert(t *testing.T) {
 			RequireReason: rapid.Bool().Draw(t, "reason"), Preview: []analysis.CallSite{{Name: nasty.Draw(t, "name"), Loop: true}, {}}, Checks: []string{"arguments"}}
 		if rapid.Bool().Draw(t, "known") {
 			p.Tool = rapid.SampledFrom([]string{"write_file", "move_file", "send_mail", "run_command", p.Tool}).Draw(t, "known tool")
-			p.About = About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": rapid.SampledFrom(tellingRoles).Draw(t, "role"), nasty.Draw(t, "name"): "path"},
-				Facts: []Fact{{Param: "path", Role: "path", Inside: rapid.Bool().Draw(t, "inside"), Leads: nasty.Draw(t, "leads"), RunsLater: "git runs what stands there"},
+			p.About = approval.About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": rapid.SampledFrom(tellingRoles).Draw(t, "role"), nasty.Draw(t, "name"): "path"},
+				Facts: []approval.Fact{{Param: "path", Role: "path", Inside: rapid.Bool().Draw(t, "inside"), Leads: nasty.Draw(t, "leads"), RunsLater: "git runs what stands there"},
 					{Param: nasty.Draw(t, "param"), Role: "host", New: true, Doubt: nasty.Draw(t, "doubt")}}}
 		}
 		several := rapid.Bool().Draw(t, "several tools")
-		for i := range rapid.IntRange(1, MaxPlaces).Draw(t, "calls") {
+		for i := range rapid.IntRange(1, approval.MaxPlaces).Draw(t, "calls") {
 			raw := args(fmt.Sprint("args", i))
 			if !several {
 				p.Calls = append(p.Calls, raw)
