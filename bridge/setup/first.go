@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/workspace"
+	"codemode-bridge/profiles"
 )
 
 // builtins are the servers that any configuration can have.
@@ -26,6 +27,8 @@ type Plan struct {
 	// Workspace is the folder that scripts work on, absolute. Where it is empty,
 	// NoWorkspace says why there is none.
 	Workspace, NoWorkspace string
+	// Rules are those that its profile has besides the template's.
+	Rules []profiles.RuleSpec
 }
 
 // WorkspaceIn makes a folder the workspace of a plan, unless it cannot be one. Own are
@@ -78,12 +81,24 @@ func (p Plan) after() string {
 	}
 	fmt.Fprintf(&text, `    // What scripts may do: codemode-bridge profiles templates %s. Rules of your own go beside it.
     "defaultProfile": %q,
-    "profiles": { %q: { "extends": %q } },
+    "profiles": %s,
     "risk": { "unknown": "medium" },
   },
 }
-`, strings.TrimPrefix(p.Extends, "builtin:"), p.Profile, p.Profile, p.Extends)
+`, strings.TrimPrefix(p.Extends, "builtin:"), p.Profile, p.profiles())
 	return text.String()
+}
+
+// profiles is the profile as it stands in a configuration.
+func (p Plan) profiles() string {
+	if len(p.Rules) == 0 {
+		return fmt.Sprintf(`{ %q: { "extends": %q } }`, p.Profile, p.Extends)
+	}
+	rules := make([]string, len(p.Rules))
+	for i, rule := range p.Rules {
+		rules[i] = "          " + flatRule(rule)
+	}
+	return fmt.Sprintf("{\n      %q: {\n        \"extends\": %q,\n        \"rules\": [\n%s,\n        ],\n      },\n    }", p.Profile, p.Extends, strings.Join(rules, ",\n"))
 }
 
 // NewFirst returns an Import for a configuration that does not exist yet. It has

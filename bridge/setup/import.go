@@ -21,8 +21,11 @@ type Import struct {
 	Servers []*Server
 	// LeftOut are places whose servers are imported only if a person names them.
 	LeftOut []LeftOut
+	// Offers are what clients may call without asking; see Offer.
+	Offers []*Offer
 
 	system clients.System
+	called []called
 	taken  map[string]string // the servers with names, as texts, by their folded names
 	names  map[string]string // the names themselves, by their folded ones
 }
@@ -112,7 +115,8 @@ func (i *Import) Find(from []string, passedOver func(clients.Place, error)) erro
 			continue
 		}
 		for _, s := range servers {
-			i.Add(s, place)
+			one := i.Add(s, place)
+			i.called = append(i.called, called{place.Client.Name, place.Scope == clients.User || place.Scope == clients.Local, s.Name, one.As})
 		}
 	}
 	return nil
@@ -156,6 +160,9 @@ func (i *Import) places(from []string) ([]clients.Place, error) {
 			return nil, err
 		}
 		place, err := clients.At(i.system, path, file.Text)
+		if err != nil && i.permits(path) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

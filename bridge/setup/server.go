@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/profiles"
 )
 
 // A Server is a server of a client on its way into our configuration.
@@ -31,6 +32,8 @@ type Server struct {
 	// none were.
 	Pinned   int
 	Unpinned string
+	// Listed are the tools that it listed then, each as a call without arguments.
+	Listed []profiles.Call
 }
 
 // Off reports whether the server is disabled in our configuration: the client has it

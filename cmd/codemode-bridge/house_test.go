@@ -92,7 +92,7 @@ var table = map[string][]string{
 	"bridge/rpc":          {"bridge/canon"},
 	"bridge/scripts":      {"bridge/tsdecl", "bridge/watch"},
 	"bridge/seal":         {},
-	"bridge/setup":        {"bridge/atomicfile", "bridge/canon", "bridge/clients", "bridge/config", "bridge/workspace", "profiles/known"},
+	"bridge/setup":        {"bridge/atomicfile", "bridge/canon", "bridge/clients", "bridge/config", "bridge/workspace", "profiles", "profiles/known"},
 	"bridge/sqlstore":     {"bridge/approval", "bridge/ledger"},
 	"bridge/sso":          {},
 	"bridge/ssotest":      {},

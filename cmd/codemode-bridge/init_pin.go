@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/profiles"
 )
 
 // pinTime is how long servers may take to list their tools for pinning.
@@ -58,6 +59,9 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 			return errors.Join(err, rec.Close())
 		}
 		s.Pinned = len(r.Listed)
+		for _, d := range definitions(r.Listed) {
+			s.Listed = append(s.Listed, profiles.Call{Server: s.As, Tool: d.Name, Title: d.Title, Description: d.Description, Annotations: d.Annotations})
+		}
 	}
 	return rec.Close()
 }

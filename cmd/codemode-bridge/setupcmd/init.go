@@ -29,8 +29,9 @@ func (con *Bridge) Init() *cobra.Command {
 			"Files in the folder that you are in come with it, from whoever wrote it: they are told of, and read if\n" +
 			"--from names them. Each server that is on is started once,\n" +
 			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
-			"new or change later stay hidden from scripts until tools review accepts them. The clients' own files stay\n" +
-			"as they are: install --take-over changes one.",
+			"new or change later stay hidden from scripts until tools review accepts them. What you have allowed your\n" +
+			"clients to call without asking is shown then, as far as scripts would have to ask for it, and you are asked\n" +
+			"once whether they may, too. The clients' own files stay as they are: install --take-over changes one.",
 		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
 		RunE:    func(c *cobra.Command, _ []string) error { return initConfig(c.Context(), con, o) },
 	}
@@ -41,6 +42,7 @@ func (con *Bridge) Init() *cobra.Command {
 	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
 	f.StringVar(&o.template, "template", "coding", "what scripts may do: the `name` of a template (profiles templates)")
 	cli.AcceptFlag(c, &o.accept)
+	f.BoolVar(&o.allowed, "allowed", false, "bring over what you have allowed your clients to call without asking, as far as it is listed; without it you are asked at a terminal")
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
 	con.JSONFlag(c)
 	cli.Complete(c, "template", templates.Names())
@@ -52,6 +54,7 @@ type initOptions struct {
 	from            []string
 	template        string
 	accept          cli.Acceptance
+	allowed         bool
 	yes, dry, force bool
 	pin             bool
 }
@@ -60,6 +63,9 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 	path, err := con.File()
 	if err != nil {
 		return err
+	}
+	if o.allowed && !o.pin {
+		return &cli.UsageError{Err: errors.New("--allowed needs the tools that servers list: leave --pin=false out")}
 	}
 	file, err := clients.ReadFile(path)
 	if err != nil {
@@ -117,6 +123,9 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 		if err := con.Pin(ctx, path, text, found.New()); err != nil {
 			return err
 		}
+		if err := bringOver(con, &plan, found, path, text, o); err != nil {
+			return err
+		}
 		if text, err = write(); err != nil {
 			return err
 		}
@@ -124,11 +133,47 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 	return writeFirst(con, found, path, file, text)
 }
 
+// bringOver offers what the person has allowed their clients to call without asking.
+func bringOver(con *Bridge, plan *setup.Plan, found *setup.Import, path string, text []byte, o initOptions) error {
+	cfg, err := con.Parse(path, text)
+	if err != nil {
+		return err
+	}
+	found.Offer(o.from, cfg.Profiles.Default())
+	if !con.JSON {
+		for _, line := range found.OfferWords() {
+			con.Told("%s", line)
+		}
+	}
+	offered := found.Offered()
+	if offered == 0 {
+		return nil
+	}
+	yes := o.allowed
+	if !yes && !o.yes && con.HasPerson() {
+		question := fmt.Sprintf("allow scripts the %s of this list, too, without asking you, whatever the arguments?", cli.Count(offered, "tool"))
+		if yes, err = con.Agree(question); err != nil {
+			return err
+		}
+	}
+	if !yes {
+		if !con.JSON {
+			con.Told("what your clients may call is not brought over: init --allowed does it, and your own rules can")
+		}
+		return nil
+	}
+	plan.Rules = found.TakeOffers()
+	return nil
+}
+
 // firstResult is what --json prints of a new configuration.
 func firstResult(found *setup.Import, path string, written bool) map[string]any {
 	result := map[string]any{"file": path, "written": written, "servers": setup.Rows(found.Servers)}
 	if len(found.LeftOut) > 0 {
 		result["left_out"] = found.LeftOut
+	}
+	if len(found.Offers) > 0 {
+		result["allowed"] = found.Offers
 	}
 	return result
 }
