@@ -19,16 +19,16 @@ func TestReadingThatCarriesSomethingOut(t *testing.T) {
 		t.Fatal(problems)
 	}
 	object := json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"},"more":{"type":"array"}}}`)
-	tool := func(where known.Where, net known.Net) Meant {
+	tool := func(where known.Where, net known.Net, labels ...known.Label) Meant {
 		return Meant{Accepted: true, Server: known.Server{Name: "x", Tools: map[string]known.Tool{
-			"search": {Effects: []known.Effect{known.Read}, Where: where, Net: net, Args: map[string]known.Role{"q": known.Plain, "more": known.Plain}},
+			"search": {Effects: []known.Effect{known.Read}, Where: where, Net: net, Labels: labels, Args: map[string]known.Role{"q": known.Plain, "more": known.Plain}},
 		}}}
 	}
 	search := []catalog.Definition{{Name: "search", Input: object}}
 	g := New(&View{
 		Profiles: set,
 		Catalog:  catalog.Build([]catalog.Server{{Name: "files", Tools: search}, {Name: "notes", Tools: search}, {Name: "web", Tools: search}}),
-		Meanings: map[string]Meant{"files": tool(known.Local, known.NetNone), "notes": tool(known.Local, known.NetNone), "web": tool(known.Remote, known.NetFixed)},
+		Meanings: map[string]Meant{"files": tool(known.Local, known.NetNone, known.Private), "notes": tool(known.Local, known.NetNone), "web": tool(known.Remote, known.NetFixed)},
 	}, Options{Caller: &fakeCaller{reply: `{"content":[{"type":"text","text":"` + row + `"}]}`}, Recorder: &book{}})
 	r := begin(t, g, "p")
 	number := 0
@@ -43,6 +43,9 @@ func TestReadingThatCarriesSomethingOut(t *testing.T) {
 	}{
 		{"reads", "files__search", `{"q":"patients"}`, true},
 		{"asks elsewhere", "web__search", `{"q":"diabetes in the elderly"}`, true},
+		{"asks elsewhere with a name that was read", "web__search", `{"q":"who is Gesine Albers"}`, false},
+		{"asks elsewhere with another name", "web__search", `{"q":"who is Gesine Alberts"}`, true},
+		{"asks on this machine with a name that was read", "notes__search", `{"q":"Gesine Albers"}`, true},
 		{"asks elsewhere with what was read", "web__search", `{"q":"` + row + `"}`, false},
 		{"asks on this machine with what was read", "notes__search", `{"q":"` + row + `"}`, true},
 		{"asks elsewhere with a secret", "web__search", `{"q":"connect to postgres://shop:hV7-kelp-Ostrich@db.example.com/shop"}`, false},

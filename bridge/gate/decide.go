@@ -18,7 +18,7 @@ func (r *Run) decide(view *View, c *call) {
 	if c.meaning = r.meaning(view, c); c.began == nil {
 		c.began = c.meaning
 	}
-	c.carries(&r.read)
+	c.carries(view, &r.read)
 	c.decision = r.tally.judge(c, func(others profiles.RunFacts) profiles.Decision { return r.judge(view, c, others) })
 	r.secrets.learn(c.args, c.displayOptions(nil))
 }

@@ -114,16 +114,30 @@ func secretsIn(at string, v any) (all []profiles.CarriedFact) {
 }
 
 // carries adds to the meaning of c what other servers answered in this run and c takes
-// away from this machine.
-func (c *call) carries(read *provenance.Memory) {
-	if m := c.meaning; m == nil || !m.Accepted || !m.Leaves() {
+// away from this machine. A question to somebody elsewhere is short, and nobody is
+// asked about most: it also counts the names in what is private here.
+func (c *call) carries(view *View, read *provenance.Memory) {
+	m := c.meaning
+	if m == nil || !m.Accepted || !m.Leaves() {
 		return
 	}
-	for _, run := range read.Find(c.args).Runs {
-		if run.Server != c.tool.Server {
-			c.meaning.Carries = append(c.meaning.Carries, profiles.CarriedFact{Param: run.Argument, What: "what " + run.Server + " answered"})
+	runs := read.Find(c.args).Runs
+	if reads := []string{string(known.Read)}; slices.Equal(m.Effects, reads) {
+		runs = append(runs, read.Names(c.args, view.privateHere)...)
+	}
+	for _, run := range runs {
+		carried := profiles.CarriedFact{Param: run.Argument, What: "what " + run.Server + " answered"}
+		if run.Server != c.tool.Server && !slices.Contains(m.Carries, carried) {
+			m.Carries = append(m.Carries, carried)
 		}
 	}
+}
+
+// privateHere reports whether the answers of a source are private, and come from this
+// machine: from its files, or a store on it.
+func (v *View) privateHere(from provenance.Source) bool {
+	tool, ok := v.Meanings[from.Server].Server.Tools[from.Tool]
+	return ok && tool.Where != known.Remote && slices.Contains(tool.Labels, known.Private)
 }
 
 // reading returns what the arguments of a call are, by the file of its server. It

@@ -75,7 +75,8 @@ type search struct {
 	blocks map[uint64][]int // hash of a block to where it stands in all, the first few
 	filter []uint64         // a bit for each hash there may be: most windows end here
 	partly bool
-	steps  int // still to spend
+	steps  int  // still to spend
+	short  bool // short strings count, too
 }
 
 // sameBlock bounds how many places of one block are looked at: more of them
@@ -124,7 +125,7 @@ func (s *search) collect(path string, value any) {
 }
 
 func (s *search) add(path, text string) {
-	if len(text) < MinRun {
+	if len(text) < MinRun && !s.short {
 		return
 	}
 	if room := max(0, maxSent-len(s.all)); len(text) > room {

@@ -18,6 +18,9 @@
 // after or in between. Runs of only a few different characters, such as rules
 // and indentation, mean nothing and are left out.
 //
+// [Memory.Names] finds shorter ones, if they are proper names: it is for what nobody
+// is asked about otherwise.
+//
 // # What is not found
 //
 // Text that the script has changed on the way: encoded, translated, rewritten,

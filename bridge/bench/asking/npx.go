@@ -41,7 +41,7 @@ type answer struct {
 	Tool       string
 	Args       json.RawMessage
 	Text       string
-	Structured json.RawMessage
+	Structured json.RawMessage `json:",omitempty"` // without this, none would be read back as "null"
 }
 
 // A received call is one line of the log.
