@@ -47,7 +47,7 @@ func (r Request) Choices(session bool) []Choice {
 		return all
 	}
 	all = append(all, Choice{Value: string(RunScope), Title: "Yes, and calls like this in this run, up to a number", Scope: RunScope})
-	if session {
+	if session && r.mayLast() {
 		all = append(all, Choice{Value: string(SessionScope), Title: "Yes, for this session: " + whereOf(wider), Scope: SessionScope})
 	}
 	return all
@@ -129,6 +129,11 @@ next:
 		all = append(all, group{i.Cover, []Item{i}})
 	}
 	return all
+}
+
+// mayLast reports whether a wider answer may be for the session.
+func (r Request) mayLast() bool {
+	return !slices.ContainsFunc(r.Wider(), func(c Cover) bool { return c.RunOnly })
 }
 
 // mayWiden reports whether a yes to a call with this decision may cover others, and

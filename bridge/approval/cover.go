@@ -21,7 +21,10 @@ type Cover struct {
 	Across bool     `json:"across,omitempty"`
 	Bound  []Bound  `json:"bound,omitempty"` // what must be as it is, in order of weight
 	Free   []string `json:"free,omitempty"`  // the arguments that may differ
-	None   string   `json:"none,omitempty"`  // why no wider answer is offered; empty if one is
+	// RunOnly reports that a wider answer is for the calls of one run, up to a number:
+	// what they change is elsewhere.
+	RunOnly bool   `json:"run_only,omitempty"`
+	None    string `json:"none,omitempty"` // why no wider answer is offered; empty if one is
 }
 
 // A Bound is one thing that must be as it is.

@@ -106,6 +106,8 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return fmt.Errorf("there is no scope %q", v.Scope)
 	case remembered && len(r.groups()) == 0:
 		return fmt.Errorf("a yes to this call counts only once%s", r.whyOnce())
+	case v.Scope == SessionScope && !r.mayLast():
+		return fmt.Errorf("what the call changes is elsewhere: a yes to more than this call is for this run, up to a number")
 	case v.Scope == RunScope && (v.Count < len(r.Items) || v.Count > MaxCount):
 		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), MaxCount)
 	case v.Scope != RunScope && v.Count != 0:

@@ -301,6 +301,10 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 			w.say(e.ID, "a yes to this call counts only once")
 			return nil
 		}
+		if offers := func(c approval.Choice) bool { return c.Scope == approval.SessionScope }; key == "s" && !slices.ContainsFunc(e.Choices(true), offers) {
+			w.say(e.ID, "a yes to more than this call is for this run: n")
+			return nil
+		}
 		if key == "s" {
 			w.begin(e, approval.Verdict{Approve: true, Scope: approval.SessionScope})
 		} else {

@@ -253,6 +253,7 @@ var shapes = []shape{
 	newShape("a webhook secret", "/api/webhooks/|whsec_", `(?:discord(?:app)?\.com/api/webhooks/([0-9]+/[A-Za-z0-9_-]{10,})|whsec_[A-Za-z0-9+/=_-]{16,})`),
 	newShape("an API key", "sk-|sk_|rk_|pk_live|gsk_|xai-|hf_|r8_", `\b(?:sk-[A-Za-z0-9_-]{20,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|r8_[A-Za-z0-9]{20,})`),
 	newShape("a registry token", "npm_|pypi-|dckr_pat_|rubygems_", `(?:\bnpm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{40,}|dckr_pat_[A-Za-z0-9_-]{20,}|rubygems_[0-9a-f]{40,})`),
+	newShape("an API key", "ntn_", `\bntn_[A-Za-z0-9]{20,}`),
 	newShape("an API key", "SG.|SK|key-|lin_|dop_v1_|doo_v1_|dapi|hvs.|hvb.|shp|NRAK-|ATATT|AccountKey=", `(?:\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|\bSK[0-9a-f]{32}\b|\bkey-[0-9a-f]{32}\b|\blin_(?:api|oauth)_[A-Za-z0-9]{20,}|\bdo[op]_v1_[0-9a-f]{32,}|\bdapi[0-9a-f]{32}|\bhv[sb]\.[A-Za-z0-9_-]{20,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|\bNRAK-[A-Z0-9]{20,}|\bATATT[A-Za-z0-9_=-]{20,}|AccountKey=([A-Za-z0-9+/=]{20,}))`),
 	newShape("a bot token", ":AA", `\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}`),
 	newShape("a bearer token", "earer |EARER |earer%20", `(?i)\bbearer(?: +|%20)([A-Za-z0-9._~+/=-]{8,})`),

@@ -174,7 +174,7 @@ func (w *covering) byFile() {
 			}
 		}
 	})
-	if !deletes {
+	if across && !deletes { // elsewhere a call that also sets another text is another one
 		for name, role := range w.tool.Args {
 			if role == known.Content {
 				w.free(name)
@@ -184,6 +184,7 @@ func (w *covering) byFile() {
 	if across {
 		w.across(changes)
 	}
+	w.cover.RunOnly = changes && !across
 }
 
 // elsewhere reports whether a call does more than read and write in the workspace or
@@ -227,6 +228,8 @@ func (w *covering) paths(m *profiles.Meaning, changes bool) {
 			w.none("%s names %s", name, p.Secret)
 		case p.RunsLater != "" && changes:
 			w.none("%s: %s", name, p.RunsLater)
+		case strings.ContainsAny(filepath.Base(p.Path), "$`;|&<>"):
+			w.none("%s has signs that a shell would read", name)
 		}
 		folder := w.folder(p)
 		if folder == "" {
