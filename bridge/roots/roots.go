@@ -10,6 +10,8 @@
 // later runs.
 package roots
 
+//lint:file-ignore SA1019 deprecated by the newest protocol, and what clients of older ones have
+
 import (
 	"context"
 	"log/slog"

@@ -1,5 +1,7 @@
 package roots_test
 
+//lint:file-ignore SA1019 deprecated by the newest protocol, and what clients of older ones have
+
 import (
 	"bytes"
 	"context"

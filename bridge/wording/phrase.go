@@ -71,14 +71,6 @@ func dialogs(all []phrase) []string {
 	return texts
 }
 
-func spansOf(shown []string) []string {
-	var all []string
-	for _, one := range shown {
-		all = append(all, say("%s", words(one)).dialog)
-	}
-	return all
-}
-
 // theirs writes text of others for use within a sentence.
 func theirs(shown string) string { return theirsWithin(shown, theirsWidth) }
 

@@ -1,5 +1,7 @@
 package main
 
+//lint:file-ignore SA1019 a client of an older protocol says where it works
+
 import (
 	"bytes"
 	"context"

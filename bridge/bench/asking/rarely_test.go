@@ -1,0 +1,50 @@
+package main
+
+import (
+	"testing"
+)
+
+// cellsFor makes a cell of each session with what init writes, and with the template
+// that fits.
+func cellsFor(t *testing.T) (cells []*cell) {
+	t.Helper()
+	all, err := sessions(theSessions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		fits := fitting[s.Name]
+		cells = append(cells, &cell{Session: s, Setting: setting{Name: initName}},
+			&cell{Session: s, Setting: setting{Name: fits, Template: fits}, Fits: true})
+	}
+	return cells
+}
+
+// In an ordinary session a person is asked at most three times with the template that
+// fits, and five times with what init writes; nothing is refused. A loop asks once, and a
+// script that hears only noes soon asks no more.
+func TestAskedRarely(t *testing.T) {
+	cells := cellsFor(t)
+	if err := built(t).playCells(t.Context(), cells, func(c *cell) plan {
+		return plan{shapes: c.Session.Name == "coding" && c.Fits}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cells {
+		p := c.Natural
+		if n := len(p.dialogs()); n > mostQuestions(c.Setting) {
+			t.Errorf("%s with %s: %d questions", c.Session.Name, c.Setting.Name, n)
+			for _, d := range p.dialogs() {
+				t.Logf("%s -> %s", firstLine(d.Text), d.Answer)
+			}
+		}
+		if p.sent() != c.Session.count() {
+			t.Errorf("%s with %s: %d of %d calls were sent: %q", c.Session.Name, c.Setting.Name, p.sent(), c.Session.count(), p.refused())
+		}
+		for _, s := range c.Shapes {
+			if !s.ok() {
+				t.Errorf("%s: %d questions, %d calls sent; %s", s.Name, len(s.Dialogs), len(s.Sent), firstLine(s.Error))
+			}
+		}
+	}
+}
