@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -74,15 +73,6 @@ func (s session) count() (n int) {
 		n += len(e.Calls)
 	}
 	return n
-}
-
-// stages returns after how many scripts twins come, each once, in order.
-func (s session) stages() (all []int) {
-	for _, t := range s.Twins {
-		all = append(all, t.After)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // sessions reads all sessions in a folder and below it, sorted by name.
