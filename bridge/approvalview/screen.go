@@ -521,6 +521,7 @@ func (w *watch) help() string {
 var helps = []string{
 	"a approve  n several in this run  s for the session  e edit  d deny  r deny, why  x deny, stop  v details  j/k move  q quit",
 	"a approve  n several  s session  e edit  d deny  r why  x stop  v details  j/k move  q quit",
+	"a yes  n several  s session  e edit  d no  r why  x stop  v all  q quit",
 	"a yes n several s session e edit d no r why x stop v all q",
 	"a yes d no v all q quit",
 }

@@ -34,7 +34,7 @@ const picturedConfig = `{
 const picturedScript = `const {orders} = json(await codemode.shop__list_orders({status: "shipped"}));
 const desk = orders.find(o => o.sku === "desk");
 await codemode.shop__refund_order({id: desk.id, cents: desk.cents, reason: "arrived broken"});
-await codemode.shop__send_mail({to: "cyd@example.org", subject: "Your desk", body: "We have paid it back."});
+await codemode.shop__send_mail({to: "cyd@example.org", subject: "Your desk", body: "We have paid for the " + desk.sku + "."});
 return desk.id;`
 
 // sameWords removes from a text what differs each time: times, ids, ports, and the padding
@@ -101,6 +101,11 @@ func TestRealPictures(t *testing.T) {
 	watch.types("v") // view all of the arguments
 	watch.shows("arrived broken")
 	var drawn *grid
+	defer func() {
+		if t.Failed() {
+			t.Logf("the screen:\n%s", drawn.text())
+		}
+	}()
 	eventually(t, "the screen is not whole", func() bool {
 		drawn = newGrid(80, 24)
 		drawn.write(watch.all())
