@@ -418,7 +418,7 @@ func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 		}
 		about[numbered{e.Run, args.Number}] = consent{i.Key.Configuration, i.Key.Server, i.Key.Identity}
 	}
-	n.log("at %s, %v %s is said to %v of script %d", p.name, v.Approve, v.Scope, slices.Collect(maps.Keys(about)), n.script[e.Run])
+	n.log("at %s, %v %s is said to %v of script %d", p.name, v.Approve, v.Scope, slices.Collect(maps.Keys(about)), n.scriptOf(e.Run))
 	n.mu.Lock()
 	yeses, grants := maps.Clone(n.model.yeses), slices.Clone(n.model.grants)
 	for call, c := range about {
@@ -629,7 +629,7 @@ func (n *neighbourhood) suspend(p *process) {
 	p.roster.mu.Unlock()
 	for _, r := range live {
 		if r.suspend() {
-			n.log("%s suspends script %d", p.name, n.script[r.id])
+			n.log("%s suspends script %d", p.name, n.scriptOf(r.id))
 		}
 	}
 }
@@ -644,9 +644,24 @@ func (n *neighbourhood) pass(*process) {
 	time.Sleep(d)
 }
 
+// scriptOf says which script a run runs.
+func (n *neighbourhood) scriptOf(run string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.script[run]
+}
+
+// anyRun picks a run that has begun, and says which script it runs.
+func (n *neighbourhood) anyRun() (id string, script int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	id = one(n.rand, n.runs)
+	return id, n.script[id]
+}
+
 // replayed looks at a run again.
 func (n *neighbourhood) replayed(p *process) {
-	id := one(n.rand, n.runs)
+	id, script := n.anyRun()
 	if id == "" {
 		return
 	}
@@ -654,7 +669,7 @@ func (n *neighbourhood) replayed(p *process) {
 	n.mu.Lock()
 	before, ours := len(n.model.sent), n.model.began[id].config == p.config.ID
 	n.mu.Unlock()
-	n.log("%s replays script %d", p.name, n.script[id])
+	n.log("%s replays script %d", p.name, script)
 	_, err := p.Replay(n.ctx, id, func(Step) {})
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -668,11 +683,11 @@ func (n *neighbourhood) replayed(p *process) {
 
 // cancel has somebody end a run.
 func (n *neighbourhood) cancel(p *process) {
-	id := one(n.rand, n.runs)
+	id, script := n.anyRun()
 	if id == "" {
 		return
 	}
-	n.log("%s ends script %d", p.name, n.script[id])
+	n.log("%s ends script %d", p.name, script)
 	err := p.CancelRun(n.ctx, id, "bob")
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,17 +43,24 @@ func asked(b *Broker, run string) string {
 
 // A script says when it can do nothing more.
 type script struct {
+	mu    sync.Mutex
 	calls int
 	moves chan struct{}
 }
 
-func (s *script) idle() (int, <-chan struct{}) { return s.calls, s.moves }
+func (s *script) idle() (int, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls, s.moves
+}
 
 // idles says that so many calls wait.
 func (s *script) idles(calls int) {
+	s.mu.Lock()
 	s.calls = calls
 	close(s.moves)
 	s.moves = make(chan struct{})
+	s.mu.Unlock()
 	synctest.Wait()
 }
 
