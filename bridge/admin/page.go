@@ -162,14 +162,6 @@ type detail struct {
 // Over reports whether the request can no longer be answered.
 func (d *detail) Over() bool { return d.Status != "pending" }
 
-// OwnChecks are the checks before sending that a rule has: the others are the same
-// for every call.
-func (d *detail) OwnChecks() []string {
-	return slices.DeleteFunc(slices.Clone(d.Checks), func(check string) bool {
-		return slices.Contains([]string{"arguments", "tool unchanged", "policy unchanged"}, check)
-	})
-}
-
 // RiskReason is why the risk is high; empty if it is not, or nobody says.
 func (d *detail) RiskReason() string {
 	_, why, _ := strings.Cut(d.RiskWhy, strings.ToUpper(d.Risk)+": ")

@@ -100,6 +100,9 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 			lines = append(lines, "    | "+line)
 		}
 	}
+	if checks := d.OwnChecks(); len(checks) > 0 {
+		lines = append(lines, "  checked  before sending: "+strings.Join(checks, ", "))
+	}
 	lines = append(lines, fmt.Sprintf("  run      %s of %s, %s before", d.Run, OrUnnamed(d.Client), calls(d.Done)))
 	if d.Folder != "" {
 		lines = append(lines, "  folder   "+d.Folder)

@@ -223,6 +223,14 @@ func (d Description) Long() bool {
 	return n >= longCall
 }
 
+// OwnChecks are the checks before sending that a rule has: the others are the same
+// for every call.
+func (d Description) OwnChecks() []string {
+	return slices.DeleteFunc(slices.Clone(d.Checks), func(check string) bool {
+		return slices.Contains([]string{"arguments", "tool unchanged", "policy unchanged"}, check)
+	})
+}
+
 // Plain returns the arguments of the calls as plain text.
 func (d Description) Plain() string {
 	var text strings.Builder
