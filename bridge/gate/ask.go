@@ -183,7 +183,7 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 }
 
 // barred refuses a call that can no longer be allowed, whatever policy says now:
-// its server is another one, or it was denied in an earlier part of the run.
+// its server is another one, or it was denied before the run made it.
 func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
 		if c.Again {
@@ -191,11 +191,10 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		}
 		return err
 	}
-	if !c.Again {
-		return nil
-	}
-	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.args.Digest())
+	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, r.key(c), r.resumed || c.Again)
 	switch {
+	case errors.Is(err, approval.ErrFlood):
+		r.host.Stop(err)
 	case err != nil:
 		return unrecorded(c, err)
 	case !said:
@@ -288,12 +287,17 @@ func (r *Run) request(c *call) approval.Request {
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
 			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view), Order: c.order(),
-			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
-				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
+			Key: r.key(c),
 		}},
 	}
 	request.Items[0].Always = c.always(request.Items[0].Cover)
 	return request
+}
+
+// key identifies c, as it was decided.
+func (r *Run) key(c *call) approval.Key {
+	return approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
+		Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()}
 }
 
 // TimeToAnswer returns how long people may take for a question with this
