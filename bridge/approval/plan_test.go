@@ -38,6 +38,16 @@ func TestPlan(t *testing.T) {
 	low := risk(profiles.Low)
 	hidden := func(r *Request) { r.Decision.Hidden = map[string]string{"q": ""} }
 	revised := func(r *Request) { r.Items[0].Key.Revision = "rev2" }
+	to := func(folder string) func(*Request) {
+		return func(r *Request) {
+			r.Items[0].About.Facts = []Fact{{Param: "path", Role: "path", Leads: folder, Inside: true}}
+		}
+	}
+	page := func(host, doubt string, isNew bool) func(*Request) {
+		return func(r *Request) {
+			r.Items[0].About.Facts = []Fact{{Param: "page", Role: "host", Leads: host, Doubt: doubt, New: isNew}}
+		}
+	}
 	some := yes
 	some.Rows = []int{1, 3}
 	for name, row := range map[string]struct {
@@ -59,6 +69,10 @@ func TestPlan(t *testing.T) {
 		"hidden otherwise":            {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, hidden), "asked"}}, 1},
 		"another policy":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, revised), "asked"}}, 1},
 		"data from elsewhere":         {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, sourced), "asked"}}, 1},
+		"it leads where it led":       {[]Request{next(0, 2, to("/a"))}, yes, 2, 0, []step{{next(2, 2, to("/a")), "yes"}}, 0},
+		"it leads elsewhere":          {[]Request{next(0, 2, to("/a"))}, yes, 2, 0, []step{{next(2, 2, to("/b")), "asked"}}, 1},
+		"on another page":             {[]Request{next(0, 2, page("a.example", "", true))}, yes, 2, 0, []step{{next(2, 2, page("b.example", "", false)), "asked"}}, 1},
+		"on a page that is known now": {[]Request{next(0, 2, page("", "nobody knows", true))}, yes, 2, 0, []step{{next(2, 2, page("b.example", "", false)), "yes"}}, 0},
 		"in another run":              {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2, inRun("r2")), "asked"}}, 1},
 		"just in time":                {[]Request{next(0, 2)}, yes, 2, PlanFor - instant, []step{{next(2, 2), "yes"}}, 0},
 		"too late":                    {[]Request{next(0, 2)}, yes, 2, PlanFor, []step{{next(2, 2), "asked"}}, 1},
