@@ -139,7 +139,7 @@ func (w *covering) byFile() {
 	w.each("", w.args, func(name string, role known.Role, v any) {
 		number := isNumber(v)
 		switch role {
-		case known.Command, known.Amount:
+		case known.Command, known.Amount, known.SQL:
 			w.bind(name, approval.Exact, exact(v))
 		case known.Place:
 			if text, ok := v.(string); ok && (strings.ContainsAny(text, shellSigns) || strings.HasPrefix(text, "-")) {
@@ -172,6 +172,9 @@ func (w *covering) byFile() {
 			default:
 				w.bind(name, approval.Exact, exact(v))
 			}
+		case known.Path, known.Host, known.PathOrHost, known.Recipient, known.Store: // read as values
+		default:
+			w.none("nobody has said what the argument %s means", canon.Escape(name))
 		}
 	})
 	if across && !deletes { // elsewhere a call that also sets another text is another one
