@@ -175,7 +175,7 @@ func TestKinds(t *testing.T) {
 		"/home/ann/.aws/config":           {true, false},
 		"/home/ann/.docker/config.json":   {true, false},
 		"/ws/config.json":                 {false, false},
-		"/home/ann/.config/gcloud/x/y":    {true, false},
+		"/home/ann/.config/gcloud/x/y":    {true, true},
 		"/etc/shadow":                     {true, false},
 		"/ws/etc/shadow":                  {false, false},
 		"/ws/.git/hooks/pre-commit":       {false, true},
@@ -204,6 +204,8 @@ func TestKinds(t *testing.T) {
 		"/ws/src/config.js":               {false, false},
 		"/ws/src/main.py":                 {false, false},
 		"/home/ann/.zsh_history":          {true, false},
+		"/home/ann/.config/git/config":    {false, true},
+		"/home/ann/.local/bin/ls":         {false, true},
 		"/ws/docs/HEAD":                   {false, true}, // of a bare repository
 		"/ws/docs/heading.md":             {false, false},
 		"/ws/node_modules/x/index.js":     {false, true},
