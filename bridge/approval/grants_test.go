@@ -120,6 +120,7 @@ func TestUsesAreReserved(t *testing.T) {
 		stillAsks(t, fourth)
 		b.Uses().GiveBack(third)
 		wantAnswer(t, asks(t.Context(), b, question(5, remembered)), "yes")
+		stillAsks(t, asks(t.Context(), b, question(6, remembered)))
 		b.Uses().Counts(second)
 		b.Uses().Counts(third)
 		if left := grants(t, b); len(left) > 0 {
