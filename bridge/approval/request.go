@@ -275,7 +275,10 @@ func (r Request) Digest() canon.Digest {
 	for _, i := range r.Items {
 		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
 		if i.Cover.Offered() { // a wider yes is for what the person saw of it
-			fmt.Fprintf(h, "%q %t %q %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.Bound, i.Cover.Free)
+			fmt.Fprintf(h, "%q %t %t %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.RunOnly, i.Cover.Free)
+			for _, b := range i.Cover.Bound { // not in words, which are cut
+				fmt.Fprintf(h, "%q %q %q\n", b.Param, string(b.Kind), b.Value)
+			}
 		}
 	}
 	return canon.Digest(h.Sum(nil))

@@ -118,6 +118,9 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or part of it is gone
 			}
+			if e.Verdict.Channel == "grant" { // which counts each call that it answers
+				return nil, nil, nil
+			}
 			if e.stands(qs.o.Approvers(), time.Now()) != nil {
 				return nil, nil, nil // its author may no longer give it: ask anew
 			}

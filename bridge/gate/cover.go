@@ -307,7 +307,12 @@ func (w *covering) host(param string, kind approval.BoundKind, text string) {
 // mentions binds the hosts that a text names.
 func (w *covering) mentions(param string, v any) {
 	for _, text := range textsIn(v) {
-		for _, m := range addresses.FindAllStringSubmatch(text, maxMentions+1) {
+		found := addresses.FindAllStringSubmatch(text, maxMentions+1)
+		if len(found) > maxMentions { // there may be others behind them
+			w.none("%s names more hosts than anybody would read", param)
+			return
+		}
+		for _, m := range found {
 			host := strings.TrimRight(cmp.Or(m[1], m[2], m[3]), ".,;:!?)]}")
 			if m[1] != "" { // up to its path
 				w.host(param, approval.Mentions, "https://"+host)

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,8 +109,8 @@ func textsIn(v any) (all []string) {
 			all = append(all, textsIn(element)...)
 		}
 	case map[string]any:
-		for name, member := range v {
-			all = append(append(all, name), textsIn(member)...)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(append(all, name), textsIn(v[name])...)
 		}
 	}
 	return all

@@ -23,7 +23,7 @@ type covers struct {
 	run  *Run
 }
 
-// A knownFile is the file of a server and the schemas of its tools.
+// shopFile is the file of a server.
 const shopFile = `{
 	"title": "Shop", "verified": "1.0.0", "launch": [{"npm": "shop"}],
 	"tools": {
@@ -104,6 +104,11 @@ func TestCoverOfACall(t *testing.T) {
 		{"a comment with a token in it", "shop__comment", `{` + issue + `,"body":"kubectl --token ` + jwt + `"}`, "there is something like a secret in it"},
 		{"a comment that names hosts", "shop__comment", `{` + issue + `,"body":"see https://a.example/x, ann@b.example and c.dev"}`,
 			"comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example, c.dev"},
+		{"a comment that names a host behind many", "shop__comment", `{` + issue + `,"body":"` + strings.Repeat("see https://a.example/x ", maxMentions) + `and https://evil.example"}`, "body names more hosts than anybody would read"},
+		{"a comment that names one host often", "shop__comment", `{` + issue + `,"body":"` + strings.Repeat("see https://a.example/x ", maxMentions) + `"}`,
+			"comment with owner acme, repo web; any body, issue_number that names no host but a.example"},
+		{"hosts in an object", "shop__comment", `{` + issue + `,"body":{"d":"d.example","b":"b.example","c":"c.example","a":"a.example"}}`,
+			"comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example, c.example, d.example"},
 		{"a comment that names a doubtful host", "shop__comment", `{` + issue + `,"body":"see https://2130706433/x"}`, "body: the host is a number that readers take differently"},
 		{"a comment that names a host behind a name", "shop__comment", `{` + issue + `,"body":"see https://a.example@b.example/x"}`, "there is something like a secret in it"},
 		{"a command in a name", "shop__comment", `{"owner":"acme","repo":"web$(id)","issue_number":7,"body":"x"}`, "nobody has said what the argument repo means"},
