@@ -151,6 +151,58 @@ func TestWhatWaitsIsCovered(t *testing.T) {
 	})
 }
 
+// What people refused in a run stays refused there, whatever wider yes they give
+// afterwards, or gave in another run meanwhile.
+func TestNoOutweighsAGrant(t *testing.T) {
+	for name, row := range map[string]struct {
+		no   Verdict
+		call int // the one that comes afterwards
+		run  string
+		want Reason
+	}{
+		"the same call":                   {no, 1, "r1", ElicitationDeclined},
+		"another call":                    {no, 3, "r1", "yes"},
+		"the same call in another run":    {no, 1, "r2", "yes"},
+		"no more of the tool":             {Verdict{Reason: Declined, NoMore: true, By: "ann"}, 3, "r1", Declined},
+		"no more, of another run":         {Verdict{Reason: Declined, NoMore: true, By: "ann"}, 3, "r2", "yes"},
+		"what nobody answered is no no":   {Verdict{Reason: Timeout, Channel: "timeout"}, 1, "r1", "yes"},
+		"no more, after a grant for both": {Verdict{Reason: Declined, NoMore: true, By: "ann"}, 1, "r1", Declined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				across := func(r *Request) { // of any tool
+					r.Decision.Remember = true
+					r.Items[0].Cover = Cover{Kind: "write", Across: true, Bound: []Bound{{"folder", UnderFolder, "/ws"}}, Free: []string{"content"}}
+				}
+				write := func(call int, changes ...func(*Request)) Request {
+					return question(call, append([]func(*Request){of("write", call), across}, changes...)...)
+				}
+				c := asks(t.Context(), b, write(1))
+				settle(t, b, only(t, b, "r1"), row.no)
+				answered(t, c)
+				grant(t, b, question(2, of("edit", 2), across, inRun("r2")), SessionScope)
+				a := answered(t, asks(t.Context(), b, write(row.call, inRun(row.run))))
+				if got := reasonOf(a.verdict); got != row.want {
+					t.Errorf("%s, want %s (%+v)", got, row.want, a.verdict)
+				}
+			})
+		})
+	}
+}
+
+// It does so for a call that had to wait its turn while people refused the same.
+func TestNoOutweighsAGrantInTheQueue(t *testing.T) {
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		wide := func(r *Request) { r.Decision.Remember = true; remembered(r) }
+		first := asks(t.Context(), b, question(1, of("a", 1), wide))
+		q := only(t, b, "r1") // seen: the next one waits
+		second := asks(t.Context(), b, question(1, of("a", 1), wide))
+		settle(t, b, q, no)
+		wantAnswer(t, first, ElicitationDeclined)
+		wantAnswer(t, second, ElicitationDeclined)
+	})
+}
+
 // A yes to several kinds of calls makes one grant, so that the number that the person
 // chose is of all of them.
 func TestGrantOfSeveralKinds(t *testing.T) {

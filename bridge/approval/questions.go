@@ -376,7 +376,10 @@ func (qs *questions) admit() {
 	defer func() { qs.admitting = false }()
 	for i := 0; i < len(qs.queue); {
 		w := qs.queue[i]
-		v, known := qs.limiter.coolingDown(w.request)
+		v, known := qs.limiter.denial(w.request)
+		if !known {
+			v, known = qs.limiter.coolingDown(w.request)
+		}
 		if !known && w.ready {
 			var err error
 			if v, known, err = qs.grants.use(background(), w.request); err != nil {

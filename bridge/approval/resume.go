@@ -174,14 +174,15 @@ func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 }
 
 // sameQuestion reports whether the stored request asks the same as r, which has
-// one item: about the same call of the same tool, for the same reasons.
+// one item: about the same call of the same tool, for the same reasons, and it leads
+// where it led.
 func (e StoredRequest) sameQuestion(r Request) bool {
 	item := r.Calls()[0]
 	for _, i := range e.Calls() {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.number() == item.Call && had == has {
-			return sameDecision(i.Decision, item.Decision)
+			return sameDecision(i.Decision, item.Decision) && i.About.leadsLike(item.About)
 		}
 	}
 	return false
