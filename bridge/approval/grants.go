@@ -93,7 +93,7 @@ type grantBook struct {
 
 // add remembers an approval, once for each kind of call.
 func (s grantBook) add(r Request, v Verdict) error {
-	for _, kind := range r.groups() {
+	for _, kind := range r.wider(v.Scope).kinds {
 		first := kind.items[0]
 		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Key: first.Key, Cover: kind.cover, Covers: canon.Clip(kind.cover.String(), maxCovers), Script: first.Script,
 			Client: r.Client, Profile: first.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Uses: grantUses}
