@@ -147,7 +147,7 @@ func TestCoverInWords(t *testing.T) {
 		"add_issue_comment with owner acme, repo web; any body, issue_number":                                             comment(),
 		"add_issue_comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example": comment(naming("a.example", "b.example")),
 		"write under /w/app; any content":                                                                                 writing("/w/app"),
-		"fetch at a.example; nothing may differ":                                                                          {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"fetch at a.example; any path there":                                                                              {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
 		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
 		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
