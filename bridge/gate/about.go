@@ -31,7 +31,11 @@ func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
 		a.Facts = append(a.Facts, f)
 	}
 	for _, h := range is.Hosts {
-		a.Facts = append(a.Facts, approval.Fact{Param: h.Param, Role: string(known.Host), New: h.New, Doubt: h.Doubt})
+		f := approval.Fact{Param: h.Param, Role: string(known.Host), New: h.New, Doubt: h.Doubt}
+		if h.Param == pageParam { // no argument says it
+			f.Leads = h.Name
+		}
+		a.Facts = append(a.Facts, f)
 	}
 	for _, r := range is.Recipients {
 		a.Facts = append(a.Facts, approval.Fact{Param: r.Param, Role: string(known.Recipient), New: r.New})

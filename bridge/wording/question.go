@@ -107,7 +107,7 @@ func (d *Description) askAlike(calls []approval.Item) []factSaid {
 func sameFacts(a, b approval.Item) bool {
 	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y approval.Fact) bool {
 		x.Param, y.Param = "", ""
-		return x == y && x.Leads == ""
+		return x == y && (x.Leads == "" || x.Role == "host")
 	})
 }
 
