@@ -124,7 +124,7 @@ type ScriptPreview struct {
 	// Says is the model summary of long arguments, if there is one.
 	Says string `json:"says,omitempty"`
 
-	said []phrase // Calls, but the one that is asked about
+	said []phrase // Calls, but those that are asked about
 }
 
 // DescribeOptions are what a description needs besides the request. The zero
@@ -293,7 +293,7 @@ func Summary(r approval.Request) string {
 		telling = slices.IndexFunc(fields, func(f Field) bool { return says(f) && len(f.Lines) == 1 })
 	}
 	if telling >= 0 {
-		text += " " + clipMiddle(fields[telling].oneLine(), 60)
+		text += " " + clipShare(fields[telling].oneLine(), 60, fields[telling].endShare())
 	}
 	much := slices.IndexFunc(fields, func(f Field) bool {
 		return f.Hidden == 0 && len(f.Lines) == 1 && (f.Text || !strings.ContainsAny(f.Lines[0], "[{")) && f.Role == "amount"
@@ -386,6 +386,13 @@ func previewOf(r approval.Request) ScriptPreview {
 	p := r.Preview
 	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
+	asked := map[string]int{}
+	for _, i := range r.Calls() {
+		asked[canon.Escape(i.Script)]++
+		if i.Path() != i.Script {
+			asked[canon.Escape(i.Path())]++
+		}
+	}
 	var names []string
 	for _, site := range p.Calls {
 		site.Name, site.Args = canon.Escape(site.Name), canon.Escape(canon.Redact(site.Args))
@@ -399,6 +406,9 @@ func previewOf(r approval.Request) ScriptPreview {
 	slices.Sort(names)
 	for _, name := range names {
 		text := say("%s", name)
+		if strings.Contains(name, "__") { // any other may be a word that a model chose
+			text = say("%s", phrase{name, named(name).dialog})
+		}
 		if name == "" {
 			text = say("a call of a computed name")
 		}
@@ -409,7 +419,7 @@ func previewOf(r approval.Request) ScriptPreview {
 			text = say("%s in a loop", text)
 		}
 		c.Calls = append(c.Calls, text.plain)
-		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i approval.Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.Path()) }) {
+		if loops[name] || name == "" || counts[name] > asked[name] {
 			c.said = append(c.said, text)
 		}
 	}
