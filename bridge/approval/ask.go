@@ -27,6 +27,9 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 			return Verdict{}, false, nil
 		}
 	}
+	if v, said := qs.limiter.denial(r); said {
+		return v, true, qs.refuseUnasked(r.Run)
+	}
 	if p := qs.plans[r.Run]; p != nil && qs.open[p.question.request.ID] != p.question {
 		switch _, _, v, ok := qs.claim(r); {
 		case ok && v.Approve:

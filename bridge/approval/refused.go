@@ -31,10 +31,7 @@ func (r Request) refuses(said Verdict, call int, key Key) (no Verdict, is bool) 
 		switch coming := i.Planned && i.Taken == 0; {
 		case !coming && i.number() == call && i.Key.Args == key.Args:
 			return v, v.stays()
-		case !coming || i.Key.act() != key.act():
-		case v.Approve: // the same was planned twice
-			return Verdict{}, false
-		case v.stays():
+		case coming && i.Key.act() == key.act() && v.stays():
 			no, is = v, true
 		}
 	}

@@ -286,7 +286,7 @@ func (r *Run) request(c *call) approval.Request {
 		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
-			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view), Order: c.order(),
+			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),
 			Key: r.key(c),
 		}},
 	}
