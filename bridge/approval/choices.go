@@ -81,6 +81,15 @@ func (w widening) where() string {
 	return canon.Cut(strings.Join(parts, "; "), maxWhere)
 }
 
+// words says what the answer binds and what it leaves free.
+func (w widening) words() string {
+	parts := make([]string, len(w.kinds))
+	for i, k := range w.kinds {
+		parts[i] = k.cover.String()
+	}
+	return strings.Join(parts, " · ")
+}
+
 // maxWhere bounds what the title of a choice says of its limits, in runes: the whole
 // is in WiderWords.
 const maxWhere = 120

@@ -160,8 +160,8 @@ func TestCoverInWords(t *testing.T) {
 		"add_issue_comment with owner acme, repo web; any body, issue_number":                                             comment(),
 		"add_issue_comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example": comment(naming("a.example", "b.example")),
 		"write under /w/app; any content":                                                                                 writing("/w/app"),
-		"fetch at a.example; nothing may differ":                                                                          {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
-		"fetch at a.example or b.example, at p.example; nothing may differ":                                               {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}, {"url", AtHost, "b.example"}, {"proxy", AtHost, "p.example"}}},
+		"fetch at a.example; any path there":                                                                              {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"fetch at a.example or b.example, at p.example; any path there":                                                   {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}, {"url", AtHost, "b.example"}, {"proxy", AtHost, "p.example"}}},
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
 		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
 		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
@@ -248,10 +248,10 @@ func TestChoices(t *testing.T) {
 func TestCoverOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ one, other, want string }{
-		"two hosts":                  {"url@a.example depth=1", "url@b.example depth=1", "k at a.example or b.example, depth 1; nothing may differ"},
-		"the same host":              {"url@a.example", "url@a.example", "k at a.example; nothing may differ"},
+		"two hosts":                  {"url@a.example depth=1", "url@b.example depth=1", "k at a.example or b.example, depth 1; any path there"},
+		"the same host":              {"url@a.example", "url@a.example", "k at a.example; any path there"},
 		"hosts of several arguments": {"url@a.example", "link@b.example", ""},
-		"two hosts in a call":        {"url@a.example url@b.example", "url@c.example", "k at a.example or b.example or c.example; nothing may differ"},
+		"two hosts in a call":        {"url@a.example url@b.example", "url@c.example", "k at a.example or b.example or c.example; any path there"},
 		"one behind another":         {"url@a.example proxy@p.example", "url@b.example proxy@p.example", ""},
 		"another argument differs":   {"url@a.example depth=1", "url@b.example depth=2", ""},
 		"one has a host":             {"url@a.example", "depth=1", ""},

@@ -107,7 +107,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && i.About.leadsLike(call.About)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false
