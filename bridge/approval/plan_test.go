@@ -65,6 +65,7 @@ func TestPlan(t *testing.T) {
 	}{
 		"all come":                 {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 2), "yes"}, {next(3, 3), "yes"}}, 0},
 		"each is used once":        {[]Request{next(0, 2)}, yes, 2, 0, []step{{next(2, 2), "yes"}, {next(3, 2), "asked"}}, 0},
+		"one is planned twice":     {[]Request{next(0, 2), next(0, 2)}, yes, 3, 0, []step{{next(2, 2), "yes"}, {next(3, 2), "yes"}, {next(4, 2), "asked"}}, 0},
 		"one does not come":        {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 3), "yes"}}, 1},
 		"they come in disorder":    {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(2, 3), "yes"}, {next(3, 2), "asked"}}, 1},
 		"in disorder, but at once": {[]Request{next(0, 2), next(0, 3)}, yes, 3, 0, []step{{next(3, 3), "yes"}, {next(2, 2), "yes"}}, 0},

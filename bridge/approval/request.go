@@ -177,9 +177,13 @@ type About struct {
 type Fact struct {
 	Param string `json:"param"` // dotted, with the index of an element: "paths.0"
 	Role  string `json:"role"`  // path, host or recipient
-	// Leads is where a path leads, or the host of the page that is open.
+	// Leads is where a path leads, and the host of the page that is open. Param then is
+	// "page", which is no argument.
 	Leads  string `json:"leads,omitempty"`
 	Inside bool   `json:"inside,omitempty"` // the workspace
+	// Within is the path from the workspace's folder, if it has just one and the path
+	// is inside; "." is the folder itself.
+	Within string `json:"within,omitempty"`
 	// Secret and RunsLater say what kind of file a path names, and Doubt why programs
 	// could take the value for another; empty if not.
 	Secret    string `json:"secret,omitempty"`

@@ -40,11 +40,13 @@ func (b *Broker) Extend(run string, until time.Time) {
 }
 
 // Suspend forgets a run that is suspended, and leaves its requests open: whoever
-// resumes the run finds them by setting Request.Again. Calls that wait for one of
-// them get no answer; their contexts must end.
+// resumes the run finds them by setting Request.Again. Calls about which people were
+// yet to be asked are put to them first, as far as there is room: only an answer moves
+// the run on. Calls that wait for people get no answer; their contexts must end.
 func (b *Broker) Suspend(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.questions.putWaiting(run)
 	for id, o := range b.questions.open {
 		if o.request.Run != run {
 			continue
@@ -59,6 +61,21 @@ func (b *Broker) Suspend(run string) {
 	b.questions.queue = slices.DeleteFunc(b.questions.queue, func(w *waitingCall) bool { return w.request.Run == run })
 	b.questions.forgetRun(run)
 	b.questions.admit()
+}
+
+// putWaiting puts the waiting calls of a run to people, whether or not further ones
+// may come, as far as there is room.
+func (qs *questions) putWaiting(run string) {
+	for i := 0; i < len(qs.queue); {
+		w := qs.queue[i]
+		_, refused := qs.limiter.coolingDown(w.request)
+		if w.request.Run != run || refused || qs.full(w.request) {
+			i++
+			continue
+		}
+		qs.put(qs.form(w))
+		i = 0
+	}
 }
 
 // Abandon settles the open requests that are over: no call waits for them or ever

@@ -21,6 +21,7 @@ const (
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
 	sameRows       = 2 // rows of what several calls have in common
+	promptCall     = 3 // rows of one of several calls
 )
 
 // Prompt writes the description as a person reads it in a client's dialog: the
@@ -91,7 +92,7 @@ func (d Description) firstLine() string {
 func (d Description) reasonLine() string {
 	var parts []string
 	if len(d.Calls) > 0 && d.Calls[0].Tool == "" && !strings.HasPrefix(d.said.question.dialog, "Call ") {
-		parts = append(parts, "Tool "+theirs(d.Tool)+".")
+		parts = append(parts, "Tool "+named(d.Tool).dialog+".")
 	}
 	if d.said.rule != "" {
 		parts = append(parts, d.said.rule)
@@ -182,7 +183,7 @@ func (d Description) argumentLines(room int) []string {
 		room -= sameRows
 	}
 	shown := d.shownCalls()
-	width := min(2, max(1, room/max(1, len(shown)))) * promptWidth
+	width := min(promptCall, max(1, room/max(1, len(shown)))) * promptWidth
 	for n, one := range d.said.rows {
 		if shown[d.Calls[n].Number] {
 			lines = append(lines, one.line(d.Calls[n], width))
@@ -247,15 +248,15 @@ func (one row) line(c DescribedCall, width int) string {
 		line, between = line+one.begin, ", "
 	}
 	if one.begin != "" || len(one.facts) > 0 {
-		width = 2 * promptWidth
+		width = max(width, one.least, 2*promptWidth)
 	}
-	said := one.said(width - columns(line) - len(", and 10,000 more arguments"))
+	said := one.said(max(width-columns(line)-len(", and 10,000 more arguments"), width/3))
 	width -= columns(said)
 	for i, f := range one.fields {
 		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
 		room, rest := width-columns(line+between), 0
 		for _, next := range one.fields[i+1:] {
-			if rest += columns(next.name()) + len(", : 1,000 characters: …"); rest > room {
+			if rest += next.least(); rest > room {
 				break // there may be thousands
 			}
 		}
@@ -276,6 +277,15 @@ func (one row) line(c DescribedCall, width int) string {
 		line += "nothing else"
 	}
 	return line + said
+}
+
+// least is how many columns a row takes at least to name the argument after others.
+func (f Field) least() int {
+	size := len("1,000 characters: …")
+	if f.Characters < size {
+		size = min(size, columns(f.whole()))
+	}
+	return len(", : ") + columns(f.name()) + size
 }
 
 // said is what is known of where the values of the call lead, and its risk from high

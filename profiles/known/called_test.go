@@ -202,6 +202,39 @@ func TestPathsUnderOthers(t *testing.T) {
 	}
 }
 
+// A path that is left out, or ".", is the folder that an earlier call chose, if that is
+// known.
+func TestPathsInAHome(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("git-cyanheads")
+	for _, test := range []struct{ home, args, want string }{
+		{"/ws", `{"filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": ".", "filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": "/other", "filePath": "a"}`, "filePath /other/a, path /other"},
+		{"/ws", `{"filePath": "/etc/passwd"}`, "filePath /etc/passwd, path /ws"},
+		{"/ws", `{}`, "path /ws"},
+		{"/ws", `{"path": null, "filePath": "a"}`, "? filePath"},
+		{"/ws", `{"path": "", "filePath": "a"}`, "? filePath, ? path"},
+		{"/ws", `{"path": "src", "filePath": "a"}`, "? filePath, ? path"},
+		{"", `{"filePath": "src/a"}`, "? filePath"},
+		{"", `{"path": ".", "filePath": "src/a"}`, "? filePath, ? path"},
+		{"", `{}`, ""},
+	} {
+		args := arguments(t, test.args)
+		r := s.Tools["git_blame"].ReadIn(test.home, args)
+		var got []string
+		for _, v := range r.Values {
+			got = append(got, v.Param+" "+v.Text)
+		}
+		for _, name := range r.Unknown {
+			got = append(got, "? "+name)
+		}
+		if line := strings.Join(got, ", "); line != test.want || len(args) != len(arguments(t, test.args)) {
+			t.Errorf("in %q, %s: %s, want %s; then the arguments are %v", test.home, test.args, line, test.want, args)
+		}
+	}
+}
+
 // TestStatements says which statements of SQL plainly select. All others are asked
 // about as what they might do.
 func TestStatements(t *testing.T) {
