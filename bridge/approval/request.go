@@ -193,6 +193,19 @@ type Fact struct {
 	New bool `json:"new,omitempty"`
 }
 
+// leadsLike reports whether a call whose arguments are the same leads where it led when
+// a was found out. A page of which nobody knew then may be any.
+func (a About) leadsLike(now About) bool {
+	return slices.EqualFunc(a.Facts, now.Facts, func(x, y Fact) bool {
+		if x.Role == "host" && x.Doubt != "" && x.Leads == "" {
+			y.Leads, y.Doubt = x.Leads, x.Doubt
+		}
+		x.New, y.New = false, false
+		x.Within, y.Within = "", "" // Leads says it, also in what older releases stored
+		return x == y
+	})
+}
+
 // Calls returns the items, each with its own tool and decision. A request that an
 // older release stored has these once, for all of its items.
 func (r Request) Calls() []Item {
@@ -267,7 +280,10 @@ func (r Request) Digest() canon.Digest {
 	for _, i := range r.Items {
 		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
 		if i.Cover.Offered() { // a wider yes is for what the person saw of it
-			fmt.Fprintf(h, "%q %t %q %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.Bound, i.Cover.Free)
+			fmt.Fprintf(h, "%q %t %t %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.RunOnly, i.Cover.Free)
+			for _, b := range i.Cover.Bound { // not in words, which are cut
+				fmt.Fprintf(h, "%q %q %q\n", b.Param, string(b.Kind), b.Value)
+			}
 		}
 	}
 	return canon.Digest(h.Sum(nil))

@@ -118,6 +118,9 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or part of it is gone
 			}
+			if e.Verdict.Channel == "grant" { // which counts each call that it answers
+				return nil, nil, nil
+			}
 			if e.stands(qs.o.Approvers(), time.Now()) != nil {
 				return nil, nil, nil // its author may no longer give it: ask anew
 			}
@@ -171,14 +174,15 @@ func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 }
 
 // sameQuestion reports whether the stored request asks the same as r, which has
-// one item: about the same call of the same tool, for the same reasons.
+// one item: about the same call of the same tool, for the same reasons, and it leads
+// where it led.
 func (e StoredRequest) sameQuestion(r Request) bool {
 	item := r.Calls()[0]
 	for _, i := range e.Calls() {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.number() == item.Call && had == has {
-			return sameDecision(i.Decision, item.Decision)
+			return sameDecision(i.Decision, item.Decision) && i.About.leadsLike(item.About)
 		}
 	}
 	return false

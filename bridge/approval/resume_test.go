@@ -39,3 +39,45 @@ func TestAgainUnderSeparation(t *testing.T) {
 		}
 	})
 }
+
+// An answer that was given while the run was suspended is for the file that people were
+// told of: if the path leads elsewhere by then, they are asked anew.
+func TestAgainElsewhere(t *testing.T) {
+	for name, row := range map[string]struct {
+		answered bool
+		leads    string
+		want     string
+	}{
+		"answered, and the same":      {true, "/a", "yes"},
+		"answered, and elsewhere":     {true, "/b", "asked"},
+		"not answered, and elsewhere": {false, "/b", "asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				to := func(folder string) Request {
+					r := question(1)
+					r.Items[0].About.Facts = []Fact{{Param: "path", Role: "path", Leads: folder}}
+					return r
+				}
+				asks(t.Context(), b, to("/a"))
+				q := only(t, b, "r1")
+				b.Suspend("r1")
+				if row.answered {
+					settle(t, b, q, yes)
+				}
+				again := to(row.leads)
+				again.Again = true
+				c := asks(t.Context(), b, again)
+				if row.want == "yes" {
+					wantAnswer(t, c, "yes")
+					return
+				}
+				stillAsks(t, c)
+				if got := only(t, b, "r1"); got.ID == q.ID {
+					t.Error("the question is the old one")
+				}
+				b.EndRun("r1")
+			})
+		})
+	}
+}

@@ -66,6 +66,7 @@ func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
 	c.began = c.meaning
+	c.carries(view, &r.read)
 	c.decision = r.judge(view, c, r.tally.others(c))
 	r.secrets.learn(args, c.displayOptions(nil))
 	d := c.decision

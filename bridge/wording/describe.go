@@ -109,7 +109,8 @@ type phrases struct {
 	question, risk              phrase
 	rule                        string // the reason that asked, in a sentence; empty if it says nothing
 	rows                        []row
-	same                        []Field // what all rows have
+	items                       []approval.Item // what Calls describes
+	same                        []Field         // what all rows have
 }
 
 // A ScriptPreview is what a model wrote; none of it was checked.
@@ -171,7 +172,8 @@ func Describe(r approval.Request, o DescribeOptions) Description {
 	d.Model.Says = canon.Escape(strings.Join(strings.Fields(r.Says), " "))
 	d.because(r)
 	several := len(r.Paths()) > 1
-	for _, i := range r.Calls() {
+	d.said.items = r.Calls()
+	for _, i := range d.said.items {
 		call := describeCall(i, i.Decision.Hidden)
 		if several {
 			call.Tool = canon.Escape(i.Path())

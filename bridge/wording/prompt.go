@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -194,16 +195,25 @@ func (d Description) argumentLines(room int) []string {
 	return append(lines, fieldLines("• In each: ", d.said.same, sameRows)...)
 }
 
-// shownCalls returns the numbers of the calls that a dialog has room for.
+// shownCalls returns the numbers of the calls that a dialog has room for: one of each
+// place of the script and each reason to ask, those of the highest risk first, and then
+// as many more as there is room for.
 func (d Description) shownCalls() map[int]bool {
 	type place struct {
 		tool string
 		line int
 	}
-	seen, shown := map[place]bool{}, map[int]bool{}
-	for _, c := range d.Calls {
-		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < approval.MaxPlaces {
-			seen[at], shown[c.Number] = true, true
+	seen, shown := map[place][]approval.Item{}, map[int]bool{}
+	order := make([]int, len(d.Calls))
+	for n := range order {
+		order[n] = n
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.said.items[b].Decision.Risk, d.said.items[a].Decision.Risk) })
+	for _, n := range order {
+		at, one := place{d.Calls[n].Tool, d.Calls[n].Line}, d.said.items[n]
+		if len(shown) < approval.MaxPlaces && !slices.ContainsFunc(seen[at], one.SameReasons) {
+			seen[at] = append(seen[at], one)
+			shown[d.Calls[n].Number] = true
 		}
 	}
 	for _, c := range d.Calls {

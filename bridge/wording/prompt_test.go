@@ -146,6 +146,28 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// Of many calls at one place of the script, the one that is not like the others has a
+// row: a yes sends it, too.
+func TestTheOddCallOfManyIsShown(t *testing.T) {
+	p := prompted{Decision: &profiles.Decision{Disposition: profiles.Ask}}
+	for n := range 200 {
+		one := promptedItem{Server: "fs", Tool: "write_file", Args: fmt.Appendf(nil, `{"path":"/ws/a%d"}`, n), Risk: profiles.Medium}
+		if n == 150 {
+			one.Args, one.Risk = json.RawMessage(`{"path":"/home/ann/.profile"}`), profiles.High
+		}
+		p.Items = append(p.Items, one)
+	}
+	p.Risk = profiles.High
+	r := p.request(t)
+	for i := range r.Items { // a loop
+		r.Items[i].Position = analysis.Position{Line: 3, Column: 1}
+	}
+	text := Describe(r, DescribeOptions{Zone: time.UTC}).Prompt()
+	if !strings.Contains(text, "Call 151: ") || !strings.Contains(text, ".profile") || !strings.Contains(text, "And 190 more calls") {
+		t.Error(text)
+	}
+}
+
 // Whatever the arguments, the tool and the script hold, a prompt
 // consists of characters that a person can see, in lines of ours.
 func TestPromptIsInert(t *testing.T) {

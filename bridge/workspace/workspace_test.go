@@ -204,6 +204,20 @@ func TestKinds(t *testing.T) {
 		"/ws/src/config.js":               {false, false},
 		"/ws/src/main.py":                 {false, false},
 		"/home/ann/.zsh_history":          {true, false},
+		"/ws/docs/HEAD":                   {false, true}, // of a bare repository
+		"/ws/docs/heading.md":             {false, false},
+		"/ws/node_modules/x/index.js":     {false, true},
+		"/ws/node_modules/.bin/tsc":       {false, true},
+		"/ws/.venv/bin/python":            {false, true},
+		"/ws/.eslintrc.json":              {false, true},
+		"/ws/.lintstagedrc":               {false, true},
+		"/ws/compose.override.yaml":       {false, true},
+		"/ws/.gitlab/ci/build.yml":        {false, true},
+		"/ws/.gi\u200ct/hooks/x":          {false, true},
+		"/ws/.hu\u017fky/pre-commit":      {false, true},
+		"/ws/make\ufb01le":                {false, true},
+		"/ws/.ENVRC":                      {true, true},
+		"/ws/terraform.tfstate.backup":    {true, false},
 		"/Users/ann/Library/LaunchAgents": {false, true},
 	} {
 		got := w.Locate(path, "")

@@ -142,7 +142,7 @@ type Tool struct {
 	// "edits.newText"; an array on the way stands for each of its elements.
 	Args map[string]Role `json:"args,omitempty"`
 	// Adds are what a call does besides if it has an argument. One that is null,
-	// false, 0 or empty text counts as absent.
+	// false, the number 0 or empty text counts as absent.
 	Adds map[string]Change `json:"adds,omitempty"`
 	// When is what a call does if an argument says one of several words ("a|b"). It
 	// stands in the place of what the tool does otherwise, and is less. Only one
