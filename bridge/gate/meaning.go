@@ -203,7 +203,7 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	m := view.meaning(c.tool, c.args.Value(), r.Workspace, r.home(view, c))
+	m := view.meaning(c.tool, c.args.Value(), r.Workspace, r.gate.met.home(view, r.Session, c))
 	if m == nil {
 		return nil
 	}

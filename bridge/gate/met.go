@@ -131,8 +131,8 @@ func (c *call) whose(view *View, session, what string) whose {
 }
 
 // home returns the folder that the server of c was told earlier; empty if nobody knows.
-func (r *Run) home(view *View, c *call) string {
-	return r.gate.met.at(c.whose(view, r.Session, itsFolder))
+func (a *acquaintance) home(view *View, session string, c *call) string {
+	return a.at(c.whose(view, session, itsFolder))
 }
 
 // introduce puts into m, what a call of a server means, what the session has met: who of
