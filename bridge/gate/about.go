@@ -31,6 +31,9 @@ func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
 		a.Facts = append(a.Facts, f)
 	}
 	for _, h := range is.Hosts {
+		if is.Triggers {
+			continue // no argument names one: it goes where somebody has set it up to go
+		}
 		a.Facts = append(a.Facts, approval.Fact{Param: h.Param, Role: string(known.Host), New: h.New, Doubt: h.Doubt})
 	}
 	for _, r := range is.Recipients {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -78,6 +79,18 @@ func (a *acquaintance) forget(session string) {
 	}
 }
 
+// ahead returns a copy for one session, for what would be met next.
+func (a *acquaintance) ahead(session string) *acquaintance {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := &acquaintance{sessions: map[string]map[string]bool{session: maps.Clone(a.sessions[session])}, pages: map[whose]*page{}}
+	for w, p := range a.pages {
+		now := *p
+		next.pages[w] = &now
+	}
+	return next
+}
+
 // at returns the host of the page that is open; empty if nobody knows.
 func (a *acquaintance) at(w whose) string {
 	a.mu.Lock()
@@ -129,7 +142,7 @@ func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, br
 		h := &m.Hosts[i]
 		if h.Param == pageParam {
 			if at := a.at(browser); at != "" {
-				h.Name, h.Doubt = at, ""
+				h.Name, h.Doubt, h.Bare = at, "", true
 			}
 		}
 		h.New = h.Name == "" || !a.knows(session, hostName(*h))
@@ -141,7 +154,7 @@ func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, br
 
 // names returns whom a session has met once a person has approved c, which means m.
 // Facts that nobody accepted introduce nobody.
-func (c *call) names(m *profiles.Meaning) (all []string) {
+func (c *call) names(view *View, m *profiles.Meaning) (all []string) {
 	if m == nil || !m.Accepted {
 		return nil
 	}
@@ -152,6 +165,11 @@ func (c *call) names(m *profiles.Meaning) (all []string) {
 	}
 	for _, r := range m.Recipients {
 		all = append(all, recipientName(c.tool.Server, r))
+	}
+	if reading, ok := view.reading(c.tool, c.args.Value()); ok {
+		if name := repository(c.tool.Server, reading); name != "" {
+			all = append(all, name)
+		}
 	}
 	return all
 }
