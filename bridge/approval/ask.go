@@ -27,6 +27,10 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 			return Verdict{}, false, nil
 		}
 	}
+	if v, said := qs.limiter.denial(r); said {
+		qs.limiter.refusals[r.Run]++
+		return v, true, qs.limiter.flood(r.Run)
+	}
 	if p := qs.plans[r.Run]; p != nil && qs.open[p.question.request.ID] != p.question {
 		if _, _, v, ok := qs.claim(r); ok {
 			return v, true, nil

@@ -197,6 +197,8 @@ func (c Cover) String() string {
 		text += fmt.Sprintf("; any %s that names no host but %s", strings.Join(free, ", "), strings.Join(names, ", "))
 	case len(free) > 0:
 		text += "; any " + strings.Join(free, ", ")
+	case slices.ContainsFunc(c.Bound, func(b Bound) bool { return b.Kind == UnderFolder || b.Kind == AtHost }):
+		text += "; any path there"
 	default:
 		text += "; nothing may differ"
 	}

@@ -108,6 +108,20 @@ func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
 	return Verdict{}, false
 }
 
+// denial returns what a person said if that was a no to r, or to every further call of
+// its tool: no yes to calls like it outweighs that in the same run.
+func (l *limiter) denial(r Request) (Verdict, bool) {
+	for _, i := range r.Calls() {
+		if v, ok := l.denied[r.Run][i.Key]; ok && v.By != "" {
+			return v, true
+		}
+		if v, ok := l.cooldowns[r.Run].noMore[i.Path()]; ok {
+			return v, true
+		}
+	}
+	return Verdict{}, false
+}
+
 // flood returns ErrFlood if a run was refused once too often.
 func (l *limiter) flood(run string) error {
 	if l.refusals[run] > l.Flood {

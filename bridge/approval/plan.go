@@ -14,7 +14,9 @@ import (
 // Request.Plan. A yes to one of them is for the first call of the run that is exactly
 // that one, once, within PlanFor; the calls must come in the order in which they were
 // shown. What differs in anything is asked about as any call is, but for what policy
-// asks of it: that may have become less.
+// asks of it: that may have become less. Where else the bytes of its arguments stand by
+// then makes no difference: people saw them before that was read, so they are not from
+// there.
 
 // PlanFor is how long a yes to a planned call holds.
 const PlanFor = 5 * time.Minute
@@ -96,7 +98,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && i.About.leadsLike(call.About)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false

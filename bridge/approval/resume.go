@@ -40,11 +40,13 @@ func (b *Broker) Extend(run string, until time.Time) {
 }
 
 // Suspend forgets a run that is suspended, and leaves its requests open: whoever
-// resumes the run finds them by setting Request.Again. Calls that wait for one of
-// them get no answer; their contexts must end.
+// resumes the run finds them by setting Request.Again. Calls about which people were
+// yet to be asked are put to them first, as far as there is room: only an answer moves
+// the run on. Calls that wait for people get no answer; their contexts must end.
 func (b *Broker) Suspend(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.questions.putWaiting(run)
 	for id, o := range b.questions.open {
 		if o.request.Run != run {
 			continue
@@ -59,6 +61,21 @@ func (b *Broker) Suspend(run string) {
 	b.questions.queue = slices.DeleteFunc(b.questions.queue, func(w *waitingCall) bool { return w.request.Run == run })
 	b.questions.forgetRun(run)
 	b.questions.admit()
+}
+
+// putWaiting puts the waiting calls of a run to people, whether or not further ones
+// may come, as far as there is room.
+func (qs *questions) putWaiting(run string) {
+	for i := 0; i < len(qs.queue); {
+		w := qs.queue[i]
+		_, refused := qs.limiter.coolingDown(w.request)
+		if w.request.Run != run || refused || qs.full(w.request) {
+			i++
+			continue
+		}
+		qs.put(qs.form(w))
+		i = 0
+	}
 }
 
 // Abandon settles the open requests that are over: no call waits for them or ever
@@ -118,6 +135,9 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or part of it is gone
 			}
+			if e.Verdict.Channel == "grant" { // which counts each call that it answers
+				return nil, nil, nil
+			}
 			if e.stands(qs.o.Approvers(), time.Now()) != nil {
 				return nil, nil, nil // its author may no longer give it: ask anew
 			}
@@ -171,14 +191,15 @@ func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 }
 
 // sameQuestion reports whether the stored request asks the same as r, which has
-// one item: about the same call of the same tool, for the same reasons.
+// one item: about the same call of the same tool, for the same reasons, and it leads
+// where it led.
 func (e StoredRequest) sameQuestion(r Request) bool {
 	item := r.Calls()[0]
 	for _, i := range e.Calls() {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.number() == item.Call && had == has {
-			return sameDecision(i.Decision, item.Decision)
+			return sameDecision(i.Decision, item.Decision) && i.About.leadsLike(item.About)
 		}
 	}
 	return false

@@ -287,7 +287,7 @@ func (r *Run) request(c *call) approval.Request {
 		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
-			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view), Order: c.order(),
+			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
 		}},

@@ -44,7 +44,12 @@ type Meant struct {
 // Every host and every recipient is new. An unreviewed tool, and one that is not as
 // its file says, has no accepted meaning.
 func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Workspace) *profiles.Meaning {
-	reading, ok := v.reading(t, args)
+	return v.meaning(t, args, ws, "")
+}
+
+// meaning is Meaning for a call to a server that was told its folder earlier.
+func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Workspace, home string) *profiles.Meaning {
+	reading, ok := v.reading(t, args, home)
 	if !ok {
 		return nil
 	}
@@ -143,9 +148,9 @@ func (v *View) privateHere(from provenance.Source) bool {
 	return ok && tool.Where != known.Remote && slices.Contains(tool.Labels, known.Private)
 }
 
-// reading returns what the arguments of a call are, by the file of its server. It
-// reports false if no file names the tool.
-func (v *View) reading(t *catalog.Tool, args map[string]any) (known.Reading, bool) {
+// reading returns what the arguments of a call are, by the file of its server, and the
+// folder that this was told earlier. It reports false if no file names the tool.
+func (v *View) reading(t *catalog.Tool, args map[string]any, home string) (known.Reading, bool) {
 	if t.Method {
 		return known.Reading{}, false
 	}
@@ -153,7 +158,7 @@ func (v *View) reading(t *catalog.Tool, args map[string]any) (known.Reading, boo
 	if !ok {
 		return known.Reading{}, false
 	}
-	return tool.Read(args), true
+	return tool.ReadIn(home, args), true
 }
 
 // describes reports whether the file still describes a tool, by the schema that its
@@ -206,13 +211,14 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 
 // meaningTo is meaning to a session that has met what a says.
 func (r *Run) meaningTo(a *acquaintance, view *View, c *call) *profiles.Meaning {
-	m := view.Meaning(c.tool, c.args.Value(), r.Workspace)
+	home := a.at(c.whose(view, r.Session, itsFolder))
+	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	a.introduce(m, r.Session, c.tool.Server, c.browser(view, r.Session))
-	if reading, ok := view.reading(c.tool, c.args.Value()); ok && triggers(reading) {
+	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
+	if reading, ok := view.reading(c.tool, c.args.Value(), home); ok && triggers(reading) {
 		m.Triggers = m.Triggers || a.knows(r.Session, repository(c.tool.Server, reading))
 	}
 	return m

@@ -70,6 +70,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
 	c.began = c.meaning
+	c.carries(view, &r.read)
 	c.decision = r.judge(view, c, r.tally.others(c))
 	r.rank(view, c, ahead)
 	r.secrets.learn(args, c.displayOptions(nil))
@@ -92,6 +93,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 func (r foresight) rank(view *View, c *call, ahead *acquaintance) {
 	then := *c
 	then.meaning = r.meaningTo(ahead, view, c)
+	then.carries(view, &r.read)
 	if d := r.judge(view, &then, r.tally.others(c)); d.Disposition == profiles.Ask && c.decision.Disposition == profiles.Ask {
 		c.decision.Risk, c.decision.Hinted, c.decision.Reasons = d.Risk, d.Hinted, d.Reasons
 		ahead.meet(r.Session, c.names(view, then.meaning))

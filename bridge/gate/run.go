@@ -189,9 +189,13 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	return r.record(ctx, ledger.Record{Event: ledger.Preview, Preview: text})
 }
 
+// maxLiterals is the length in bytes up to which the arguments of a previewed call are
+// shown beside it. Longer ones are in the script, and in the question about the call.
+const maxLiterals = 500
+
 // shownLiterals returns the arguments of a previewed call as a person may see them.
 func shownLiterals(args string, o canon.DisplayOptions) string {
-	if args == "" {
+	if args == "" || len(args) > maxLiterals {
 		return ""
 	}
 	whole, err := canon.Parse([]byte(`{"args":` + args + `}`))

@@ -118,9 +118,10 @@ func isSet(v any) bool {
 		return false
 	case []any, map[string]any:
 		return true
+	case string: // "0" and "false" are texts like others to most programs
+		return v != ""
 	default:
-		word := text(v)
-		return word != "" && word != "0" && v != false
+		return text(v) != "0" && v != false
 	}
 }
 

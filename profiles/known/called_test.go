@@ -51,12 +51,14 @@ func TestCalls(t *testing.T) {
 		{"playwright browser_snapshot", `{}`, "read local"},
 		{"playwright browser_snapshot", `{"filename": ""}`, "read local"},
 		{"playwright browser_snapshot", `{"filename": "a.md"}`, "read+write workspace"},
+		{"playwright browser_snapshot", `{"filename": "0"}`, "read+write workspace"},
 		{"playwright browser_tabs", `{"action": "list"}`, "read local none"},
 		{"playwright browser_tabs", `{"action": "new", "url": "https://a.example"}`, "read+write remote chosen"},
 		{"playwright browser_tabs", `{}`, "read+write remote chosen"},
 		{"playwright browser_type", `{"target": "e1", "text": "x"}`, "write remote chosen"},
 		{"playwright browser_type", `{"target": "e1", "text": "x", "submit": true}`, "write+send remote chosen"},
 		{"playwright browser_type", `{"target": "e1", "text": "x", "submit": "false"}`, "write+send remote chosen"},
+		{"playwright browser_type", `{"target": "e1", "text": "x", "submit": 0}`, "write remote chosen"},
 
 		{"chrome-devtools navigate_page", `{"type": "url", "url": "http://localhost:5173/"}`, "read remote chosen"},
 		{"chrome-devtools navigate_page", `{"type": "reload"}`, "read remote fixed"},
@@ -196,6 +198,39 @@ func TestPathsUnderOthers(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", text, diff)
+		}
+	}
+}
+
+// A path that is left out, or ".", is the folder that an earlier call chose, if that is
+// known.
+func TestPathsInAHome(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("git-cyanheads")
+	for _, test := range []struct{ home, args, want string }{
+		{"/ws", `{"filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": ".", "filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": "/other", "filePath": "a"}`, "filePath /other/a, path /other"},
+		{"/ws", `{"filePath": "/etc/passwd"}`, "filePath /etc/passwd, path /ws"},
+		{"/ws", `{}`, "path /ws"},
+		{"/ws", `{"path": null, "filePath": "a"}`, "? filePath"},
+		{"/ws", `{"path": "", "filePath": "a"}`, "? filePath, ? path"},
+		{"/ws", `{"path": "src", "filePath": "a"}`, "? filePath, ? path"},
+		{"", `{"filePath": "src/a"}`, "? filePath"},
+		{"", `{"path": ".", "filePath": "src/a"}`, "? filePath, ? path"},
+		{"", `{}`, ""},
+	} {
+		args := arguments(t, test.args)
+		r := s.Tools["git_blame"].ReadIn(test.home, args)
+		var got []string
+		for _, v := range r.Values {
+			got = append(got, v.Param+" "+v.Text)
+		}
+		for _, name := range r.Unknown {
+			got = append(got, "? "+name)
+		}
+		if line := strings.Join(got, ", "); line != test.want || len(args) != len(arguments(t, test.args)) {
+			t.Errorf("in %q, %s: %s, want %s; then the arguments are %v", test.home, test.args, line, test.want, args)
 		}
 	}
 }

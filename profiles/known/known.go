@@ -149,7 +149,7 @@ type Tool struct {
 	// "edits.newText"; an array on the way stands for each of its elements.
 	Args map[string]Role `json:"args,omitempty"`
 	// Adds are what a call does besides if it has an argument. One that is null,
-	// false, 0 or empty text counts as absent.
+	// false, the number 0 or empty text counts as absent.
 	Adds map[string]Change `json:"adds,omitempty"`
 	// When is what a call does if an argument says one of several words ("a|b"). It
 	// stands in the place of what the tool does otherwise, and is less. Only one
@@ -159,8 +159,12 @@ type Tool struct {
 	// keys. A call with another one is guessed.
 	Values map[string][]string `json:"values,omitempty"`
 	// Under names the argument that a relative path starts at. If it is empty, an
-	// earlier call decided that, and nobody knows where the path leads.
+	// earlier call decided that: the path is "." or left out where it is the folder of
+	// Home, and of others nobody knows where they lead.
 	Under map[string]string `json:"under,omitempty"`
+	// Home names the argument with the folder where later calls of the server start
+	// that name none.
+	Home string `json:"home,omitempty"`
 	// Repeatable reports whether a call may be made twice without harm.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Stateful reports whether what a call does depends on the calls before, such
