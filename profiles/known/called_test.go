@@ -70,6 +70,9 @@ func TestCalls(t *testing.T) {
 		{"desktop-commander read_file", `{"path": "/a", "isUrl": false}`, "read workspace"},
 		{"desktop-commander read_file", `{"path": "https://a.example", "isUrl": true}`, "read remote chosen"},
 
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": false}`, "read workspace"},
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": true}`, "read workspace unknown:includeHidden"},
+
 		{"notion API-patch-page", `{"page_id": "p", "properties": {}}`, "write remote fixed"},
 		{"notion API-patch-page", `{"page_id": "p", "in_trash": true}`, "write+delete remote fixed"},
 		{"notion API-update-page-markdown", `{"page_id": "p", "type": "replace_content", "replace_content": {"new_str": "x", "allow_deleting_content": true}}`, "write+delete remote fixed"},
