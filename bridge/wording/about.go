@@ -299,7 +299,15 @@ func wherePaths(paths []approval.Fact) []factSaid {
 	case len(outside) == len(paths):
 		within, about = "outside your workspace", "outside"
 	case len(outside) > 0:
-		return []factSaid{{"outside", say("its %s is outside your workspace", argument(outside[0].Param))}}
+		var all []factSaid
+		for _, f := range outside {
+			text := say("its %s is outside your workspace", argument(f.Param))
+			if f.Leads != "" {
+				text = say("its %s is %s, outside your workspace", argument(f.Param), leads(f.Leads))
+			}
+			all = append(all, factSaid{"outside", text})
+		}
+		return all
 	}
 	switch {
 	case len(paths) == 1 && paths[0].Leads != "" && paths[0].Within != "":
