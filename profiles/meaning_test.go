@@ -374,11 +374,13 @@ func TestBuiltinProfiles(t *testing.T) {
 	if other := set(t, text, builtins("ask")); other.Revision() == s.Revision() {
 		t.Error("another builtin, and the same revision")
 	}
-	_, problems := Parse(spec(t, `{"profiles": {"p": {"extends": "builtin:carefull@1"}}}`), builtins("allow"))
-	if len(problems) != 1 || !strings.Contains(problems[0].String(), `did you mean "builtin:careful@1"?`) {
-		t.Errorf("a slip: %v", problems)
+	for _, name := range []string{"builtin:carefull@1", "builtin:careful", "careful"} {
+		_, problems := Parse(spec(t, `{"profiles": {"p": {"extends": "`+name+`"}}}`), builtins("allow"))
+		if len(problems) != 1 || !strings.Contains(problems[0].String(), `did you mean "builtin:careful@1"?`) {
+			t.Errorf("%s: %v", name, problems)
+		}
 	}
-	_, problems = Parse(spec(t, `{"profiles": {"builtin:careful@1": {}}}`))
+	_, problems := Parse(spec(t, `{"profiles": {"builtin:careful@1": {}}}`))
 	if len(problems) != 1 {
 		t.Errorf("a profile of one's own with such a name: %v", problems)
 	}

@@ -108,8 +108,8 @@ type grantBook struct {
 // add remembers an approval, once: whoever resumes the run finishes its requests anew,
 // and what was used up or revoked meanwhile does not come back.
 func (s grantBook) add(r Request, v Verdict) error {
-	kinds := r.groups()
-	if len(kinds) == 0 {
+	w := r.wider(v.Scope)
+	if len(w.kinds) == 0 {
 		return errNotOffered
 	}
 	_, err := s.o.Store.Update(background(), r.ID, func(e *StoredRequest) error {
@@ -122,10 +122,10 @@ func (s grantBook) add(r Request, v Verdict) error {
 	if err != nil {
 		return err
 	}
-	first := kinds[0].items[0]
-	g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Key: first.Key, Cover: kinds[0].cover, Covers: canon.Clip(r.WiderWords(), maxCovers), Script: first.Script,
+	first := w.kinds[0].items[0]
+	g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Key: first.Key, Cover: w.kinds[0].cover, Covers: canon.Clip(w.words(), maxCovers), Script: first.Script,
 		Client: r.Client, Profile: first.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Uses: grantUses}
-	for _, kind := range kinds[1:] {
+	for _, kind := range w.kinds[1:] {
 		g.Also = append(g.Also, Kind{kind.items[0].Key, kind.cover})
 	}
 	if v.Scope == RunScope {

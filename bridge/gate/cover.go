@@ -31,7 +31,7 @@ import (
 func coverOf(r *Run, view *View, c *call) approval.Cover {
 	w := covering{r: r, c: c, args: c.args.Value(), cover: approval.Cover{Kind: c.tool.Name}}
 	w.known = c.meaning != nil && c.meaning.Accepted
-	if reading, ok := view.reading(c.tool, w.args); ok {
+	if reading, ok := view.reading(c.tool, w.args, r.home(view, c)); ok {
 		w.tool, w.values = reading.Tool, reading.Values
 	}
 	if why := w.never(view); why != "" {
@@ -139,7 +139,7 @@ func (w *covering) byFile() {
 	w.each("", w.args, func(name string, role known.Role, v any) {
 		number := isNumber(v)
 		switch role {
-		case known.Command, known.Amount:
+		case known.Command, known.Amount, known.SQL:
 			w.bind(name, approval.Exact, exact(v))
 		case known.Place:
 			if text, ok := v.(string); ok && (strings.ContainsAny(text, shellSigns) || strings.HasPrefix(text, "-")) {
@@ -172,6 +172,9 @@ func (w *covering) byFile() {
 			default:
 				w.bind(name, approval.Exact, exact(v))
 			}
+		case known.Path, known.Host, known.PathOrHost, known.Recipient, known.Store: // read as values
+		default:
+			w.none("nobody has said what the argument %s means", canon.Escape(name))
 		}
 	})
 	if across && !deletes { // elsewhere a call that also sets another text is another one
@@ -267,11 +270,18 @@ func (w *covering) folder(p profiles.PathFact) string {
 	return folder
 }
 
-// hosts binds the hosts that the arguments name.
+// hosts binds the hosts that the arguments name, and the queries of addresses: what is
+// asked of a host, and not just read there, may tell it something.
 func (w *covering) hosts() {
 	for _, v := range w.values {
-		if v.Role == known.Host {
-			w.host(plainName(v.Param), approval.AtHost, v.Text)
+		if v.Role != known.Host {
+			continue
+		}
+		param := plainName(v.Param)
+		w.host(param, approval.AtHost, v.Text)
+		address, _, _ := strings.Cut(v.Text, "#")
+		if _, query, asks := strings.Cut(address, "?"); asks {
+			w.bind("query of "+param, approval.Exact, exact(query))
 		}
 	}
 }
@@ -370,7 +380,7 @@ func (w *covering) byNames() {
 		switch {
 		case role != "" && role != known.Content && role != known.Plain: // a file that nobody accepted can bind
 			w.bind(name, approval.Exact, exact(v))
-		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !commands(text) && !isStatement(text):
+		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !isStatement(text):
 			w.free(name)
 			w.mentions(name, v)
 		case isNumber(v) && isItem(name) && !w.deletes():

@@ -44,7 +44,12 @@ type Meant struct {
 // Every host and every recipient is new. An unreviewed tool, and one that is not as
 // its file says, has no accepted meaning.
 func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Workspace) *profiles.Meaning {
-	reading, ok := v.reading(t, args)
+	return v.meaning(t, args, ws, "")
+}
+
+// meaning is Meaning for a call to a server that was told its folder earlier.
+func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Workspace, home string) *profiles.Meaning {
+	reading, ok := v.reading(t, args, home)
 	if !ok {
 		return nil
 	}
@@ -140,9 +145,9 @@ func (v *View) privateHere(from provenance.Source) bool {
 	return ok && tool.Where != known.Remote && slices.Contains(tool.Labels, known.Private)
 }
 
-// reading returns what the arguments of a call are, by the file of its server. It
-// reports false if no file names the tool.
-func (v *View) reading(t *catalog.Tool, args map[string]any) (known.Reading, bool) {
+// reading returns what the arguments of a call are, by the file of its server, and the
+// folder that this was told earlier. It reports false if no file names the tool.
+func (v *View) reading(t *catalog.Tool, args map[string]any, home string) (known.Reading, bool) {
 	if t.Method {
 		return known.Reading{}, false
 	}
@@ -150,7 +155,7 @@ func (v *View) reading(t *catalog.Tool, args map[string]any) (known.Reading, boo
 	if !ok {
 		return known.Reading{}, false
 	}
-	return tool.Read(args), true
+	return tool.ReadIn(home, args), true
 }
 
 // describes reports whether the file still describes a tool, by the schema that its
@@ -198,12 +203,12 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	m := view.Meaning(c.tool, c.args.Value(), r.Workspace)
+	m := view.meaning(c.tool, c.args.Value(), r.Workspace, r.home(view, c))
 	if m == nil {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	r.gate.met.introduce(m, r.Session, c.tool.Server, c.browser(view, r.Session))
+	r.gate.met.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
 	return m
 }
 

@@ -239,6 +239,12 @@ func factsOf(i approval.Item, fields []Field) []factSaid {
 			case f.Inside && f.Leads == "" && slices.ContainsFunc(objects, func(o object) bool { return o.here }): // the question says it
 			case it.plain == "it":
 				paths = append(paths, f)
+			case !slices.ContainsFunc(fields, func(field Field) bool { return field.key == outer }): // the server was told it earlier
+				within := "in"
+				if !f.Inside {
+					within = "outside"
+				}
+				add(within, say("it works in %s, %s your workspace", canon.Escape(f.Leads), ours(within)))
 			case !f.Inside && f.Leads != "":
 				add("outside", say("%s is %s, outside your workspace", it, leads(f.Leads)))
 			case !f.Inside:

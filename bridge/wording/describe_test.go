@@ -375,3 +375,19 @@ func question(changes ...func(*approval.Request)) approval.Request {
 	}
 	return r
 }
+
+// Where a call works is said, also if its server was told that by an earlier one and no
+// argument has it.
+func TestWhereACallWorks(t *testing.T) {
+	t.Parallel()
+	for want, fact := range map[string]approval.Fact{
+		"It works in /w/app, in your workspace.":          {Param: "path", Role: "path", Leads: "/w/app", Inside: true},
+		"It works in /srv/other, outside your workspace.": {Param: "path", Role: "path", Leads: "/srv/other"},
+	} {
+		about := approval.About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": "path", "message": "content"}, Facts: []approval.Fact{fact}}
+		d := Describe(prompted{Tool: "git_commit", Server: "git", Args: json.RawMessage(`{"message":"x"}`), About: about}.request(t), DescribeOptions{})
+		if diff := cmp.Diff([]string{want}, d.Facts); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

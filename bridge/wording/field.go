@@ -142,7 +142,7 @@ func isMark(text string, marks map[string]string) bool {
 	return false
 }
 
-// sort puts the arguments of a call in the order in which a person reads them.
+// sortFields puts the arguments of a call in the order in which a person reads them.
 func sortFields(i approval.Item, fields []Field) {
 	place := make(map[string]int, len(i.Order))
 	for n, name := range i.Order {

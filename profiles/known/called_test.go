@@ -70,6 +70,9 @@ func TestCalls(t *testing.T) {
 		{"desktop-commander read_file", `{"path": "/a", "isUrl": false}`, "read workspace"},
 		{"desktop-commander read_file", `{"path": "https://a.example", "isUrl": true}`, "read remote chosen"},
 
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": false}`, "read workspace"},
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": true}`, "read workspace unknown:includeHidden"},
+
 		{"notion API-patch-page", `{"page_id": "p", "properties": {}}`, "write remote fixed"},
 		{"notion API-patch-page", `{"page_id": "p", "in_trash": true}`, "write+delete remote fixed"},
 		{"notion API-update-page-markdown", `{"page_id": "p", "type": "replace_content", "replace_content": {"new_str": "x", "allow_deleting_content": true}}`, "write+delete remote fixed"},
@@ -195,6 +198,39 @@ func TestPathsUnderOthers(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", text, diff)
+		}
+	}
+}
+
+// A path that is left out, or ".", is the folder that an earlier call chose, if that is
+// known.
+func TestPathsInAHome(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("git-cyanheads")
+	for _, test := range []struct{ home, args, want string }{
+		{"/ws", `{"filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": ".", "filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": "/other", "filePath": "a"}`, "filePath /other/a, path /other"},
+		{"/ws", `{"filePath": "/etc/passwd"}`, "filePath /etc/passwd, path /ws"},
+		{"/ws", `{}`, "path /ws"},
+		{"/ws", `{"path": null, "filePath": "a"}`, "? filePath"},
+		{"/ws", `{"path": "", "filePath": "a"}`, "? filePath, ? path"},
+		{"/ws", `{"path": "src", "filePath": "a"}`, "? filePath, ? path"},
+		{"", `{"filePath": "src/a"}`, "? filePath"},
+		{"", `{"path": ".", "filePath": "src/a"}`, "? filePath, ? path"},
+		{"", `{}`, ""},
+	} {
+		args := arguments(t, test.args)
+		r := s.Tools["git_blame"].ReadIn(test.home, args)
+		var got []string
+		for _, v := range r.Values {
+			got = append(got, v.Param+" "+v.Text)
+		}
+		for _, name := range r.Unknown {
+			got = append(got, "? "+name)
+		}
+		if line := strings.Join(got, ", "); line != test.want || len(args) != len(arguments(t, test.args)) {
+			t.Errorf("in %q, %s: %s, want %s; then the arguments are %v", test.home, test.args, line, test.want, args)
 		}
 	}
 }

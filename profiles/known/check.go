@@ -120,6 +120,7 @@ func (t Tool) check() *mistake {
 			}
 			return nil
 		}).in("values"),
+		t.checkHome(),
 		sorted(t.Under, func(name, from string) *mistake {
 			if from == name || !t.isPath(name) || from != "" && !t.isPath(from) || t.Under[from] == name {
 				return wrong("want a path that starts at another path")
@@ -158,6 +159,13 @@ func (t Tool) whereFits() *mistake {
 		return wrong("remote, but it talks to no host (net)").in("where")
 	}
 	return nil
+}
+
+func (t Tool) checkHome() *mistake {
+	if t.Home == "" || t.role(t.Home) == Path {
+		return nil
+	}
+	return wrong("want an argument that is a path").in("home")
 }
 
 func (t Tool) checkAdded(name string, c Change) *mistake {

@@ -152,8 +152,12 @@ type Tool struct {
 	// keys. A call with another one is guessed.
 	Values map[string][]string `json:"values,omitempty"`
 	// Under names the argument that a relative path starts at. If it is empty, an
-	// earlier call decided that, and nobody knows where the path leads.
+	// earlier call decided that: the path is "." or left out where it is the folder of
+	// Home, and of others nobody knows where they lead.
 	Under map[string]string `json:"under,omitempty"`
+	// Home names the argument with the folder where later calls of the server start
+	// that name none.
+	Home string `json:"home,omitempty"`
 	// Repeatable reports whether a call may be made twice without harm.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Stateful reports whether what a call does depends on the calls before, such

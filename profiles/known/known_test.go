@@ -239,6 +239,7 @@ func TestMistakesInFiles(t *testing.T) {
 		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "values": {"x": []}`):                          "values: x: no values",
 		tool(`"effects": ["read"], "where": "local", "values": {"x": ["a"]}`):                                               "values: x: no such argument",
 		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "under": {"x": ""}`):                           "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "home": "x"`):                                  "home: want an argument that is a path",
 		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "under": {"x": "x"}`):                           "under: x: want a path",
 		tool(`"effects": ["read"], "where": "local", "args": {"x": "path", "y": "path"}, "under": {"x": "y", "y": "x"}`):    "under: x: want a path",
 		tool(`"effects": ["read"], "where": "local", "more": true`):                                                         `line 2, column 58: no such key: "more"`,

@@ -54,9 +54,21 @@ func (t Tool) Describes(arguments, required []string) bool {
 
 // Read says what a call of t with these arguments means. The arguments are a tree of
 // string, bool, nil, numbers, []any and map[string]any.
-func (t Tool) Read(args map[string]any) Reading {
-	r := reader{Reading{Tool: t.calledWith(args)}, args}
-	r.readKeys("", "", args)
+func (t Tool) Read(args map[string]any) Reading { return t.ReadIn("", args) }
+
+// ReadIn is Read for a call to a server whose earlier calls have chosen a folder, by
+// the argument that is their tool's Home. If home is empty, nobody knows that folder.
+func (t Tool) ReadIn(home string, args map[string]any) Reading {
+	r := reader{Reading{Tool: t.calledWith(args)}, args, home}
+	if home != "" {
+		r.args = maps.Clone(args)
+		for name, from := range t.Under {
+			if _, has := args[name]; from == "" && !has {
+				r.args[name] = here
+			}
+		}
+	}
+	r.readKeys("", "", r.args)
 	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
 		if slices.ContainsFunc(valuesAt(args, name), func(v any) bool { return !t.hasValue(name, v) }) {
 			r.unknown(name)
@@ -70,7 +82,11 @@ func (t Tool) Read(args map[string]any) Reading {
 type reader struct {
 	Reading
 	args map[string]any
+	home string
 }
+
+// here is the path of the folder that an earlier call chose.
+const here = "."
 
 func (r *reader) unknown(param string) {
 	if !slices.Contains(r.Unknown, param) {
@@ -172,7 +188,7 @@ func (r *reader) start(name, path string) (string, bool) {
 		return path, true
 	}
 	if from == "" {
-		return "", false
+		return r.home, r.home != "" && path == here
 	}
 	base, ok := r.args[from].(string)
 	if !ok || base == "" {
