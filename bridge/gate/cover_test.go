@@ -130,7 +130,7 @@ func TestCoverOfACall(t *testing.T) {
 		{"an address with a port", "shop__fetch", `{"url":"http://localhost:5173/","max":9}`, "fetch at http://localhost:5173; any max"},
 		{"an address that looks like another", "shop__fetch", `{"url":"https://docs.example@evil.example/"}`, "there is something like a secret in it"},
 		{"an address of no web", "shop__fetch", `{"url":"file:///etc/passwd"}`, "url: the URL has no host"},
-		{"a host with a port", "shop__fetch", `{"url":"docs.example:9000"}`, "fetch at docs.example:9000; nothing may differ"},
+		{"a host with a port", "shop__fetch", `{"url":"docs.example:9000"}`, "fetch at docs.example:9000; any path there"},
 		{"a command", "shop__run", `{"command":"ls; rm x","timeout":5}`, "run with command ls; rm x; any timeout"},
 		{"a statement", "shop__sql", `{"db":"shop","query":"INSERT INTO a VALUES (1)"}`, "sql to shop, query INSERT INTO a VALUES (1); nothing may differ"},
 		{"a statement that reads", "shop__sql", `{"db":"shop","query":"SELECT 1"}`, "sql to shop, query SELECT 1; nothing may differ"},
