@@ -92,7 +92,10 @@ func TestCalls(t *testing.T) {
 		{"git-cyanheads git_branch", `{"path": "/ws", "mode": "create", "branchName": "x;sh"}`, "write workspace unknown:branchName"},
 		{"git-cyanheads git_reset", `{"path": "/ws", "mode": "soft"}`, "write workspace"},
 		{"git-cyanheads git_reset", `{"path": "/ws", "mode": "hard"}`, "write+delete workspace"},
-		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin"}`, "write+delete+execute remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin"}`, "write+execute remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "force": true}`, "write+execute+delete remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "forceWithLease": true}`, "write+execute+delete remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "branch": "x", "delete": true}`, "write+execute+delete remote chosen"},
 
 		{"kubernetes kubectl_get", `{"resourceType": "pods", "namespace": "n"}`, "read remote fixed"},
 		{"kubernetes kubectl_get", `{"resourceType": "secrets", "namespace": "n"}`, "read remote fixed unknown:resourceType"},
