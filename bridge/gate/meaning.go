@@ -209,9 +209,9 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 	return r.gate.met.meaning(r, view, c)
 }
 
-// meaning returns what c means in r, to a session that has met what a says.
+// meaning returns what c means in the run to a session that has met what a says.
 func (a *acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
-	home := a.home(view, r.Session, c)
+	home := a.at(c.whose(view, r.Session, itsFolder))
 	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
 		return nil

@@ -144,8 +144,8 @@ func (c *call) whose(view *View, session, what string) whose {
 }
 
 // home returns the folder that the server of c was told earlier; empty if nobody knows.
-func (a *acquaintance) home(view *View, session string, c *call) string {
-	return a.at(c.whose(view, session, itsFolder))
+func (c *call) home(r *Run, view *View) string {
+	return r.gate.met.at(c.whose(view, r.Session, itsFolder))
 }
 
 // introduce puts into m, what a call of a server means, what the session has met: who of

@@ -153,16 +153,16 @@ func (r *Run) startRecord() ledger.Record {
 	return rec
 }
 
-// inputArgs returns the script's input as the member of an object.
-func inputArgs(raw json.RawMessage) canon.Args {
-	if len(raw) == 0 {
+// inputArgs returns the input of a script as the member of an object.
+func inputArgs(input json.RawMessage) canon.Args {
+	if len(input) == 0 {
 		return canon.Args{}
 	}
-	input, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, raw))
+	args, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, input))
 	if err != nil {
-		input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
+		args, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
 	}
-	return input
+	return args
 }
 
 // Preview notes the calls that could be read from the script before it ran. They are
