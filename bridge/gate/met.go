@@ -172,8 +172,41 @@ func (c *call) names(m *profiles.Meaning) (all []string) {
 // pageParam stands for the argument in facts about the host of the page that is open.
 const pageParam = "page"
 
+// unknownPage is the doubt about it.
+const unknownPage = "nobody knows which page is open"
+
 // browses reports whether a call acts on what earlier calls have opened on a host.
 func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
+
+// leadsAway reports whether a browser may be on another page after a call. Others act on
+// the page that is open; back and other tabs are there to be read.
+func leadsAway(reading known.Reading) bool {
+	return browses(reading.Tool) && (slices.Contains(reading.Tool.Effects, known.Execute) || slices.Contains(reading.Tool.Effects, known.Read) ||
+		slices.ContainsFunc(reading.Values, func(v known.Value) bool { return v.Role == known.Host }))
+}
+
+// A journey has the browsers that are on a page of which nobody knows beforehand which
+// it is, since planned calls come first that lead there.
+type journey map[whose]bool
+
+// goes notes that c comes before the planned calls that follow.
+func (j journey) goes(view *View, session string, c *call) {
+	if reading, ok := view.reading(c.tool, c.args.Value(), ""); ok && leadsAway(reading) {
+		j[c.whose(view, session, itsBrowser)] = true
+	}
+}
+
+// forget takes from m, what the planned call c means, the page that is open now.
+func (j journey) forget(m *profiles.Meaning, view *View, session string, c *call) {
+	if m == nil || !j[c.whose(view, session, itsBrowser)] {
+		return
+	}
+	for i := range m.Hosts {
+		if h := &m.Hosts[i]; h.Param == pageParam {
+			h.Name, h.Doubt, h.New = "", unknownPage, true
+		}
+	}
+}
 
 // move notes that c, which is about to be sent, leads to another page, if it does.
 // Landed is told whether it succeeded.
@@ -191,10 +224,10 @@ func (a *acquaintance) move(view *View, session string, c *call) (landed func(ok
 			hosts = append(hosts, profiles.HostNamed(v.Param, v.Text))
 		}
 	}
-	runs := slices.Contains(reading.Tool.Effects, known.Execute)
-	if len(hosts) == 0 && !runs && !slices.Contains(reading.Tool.Effects, known.Read) {
-		return func(bool) {} // it acts on the page that is open; back and other tabs are there to be read
+	if !leadsAway(reading) {
+		return func(bool) {}
 	}
+	runs := slices.Contains(reading.Tool.Effects, known.Execute)
 	arrive := a.depart(c.whose(view, session, itsBrowser))
 	return func(ok bool) {
 		if ok && !runs && len(hosts) == 1 && len(reading.Unknown) == 0 {

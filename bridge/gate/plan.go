@@ -32,39 +32,44 @@ func (r foresight) plan(c *call) []approval.Item {
 		return nil
 	}
 	var all []approval.Item
+	view, ahead := r.gate.View(), journey{}
 	for i, site := range report.Calls {
 		if i == own {
+			ahead.goes(view, r.Session, c)
 			continue
 		}
-		made, known := r.foresee(site)
+		made, asks, known := r.foresee(view, site, ahead)
 		if !known {
 			return nil
 		}
-		if made != nil {
+		if i > own {
+			ahead.goes(view, r.Session, made)
+		}
+		if asks {
 			all = append(all, r.request(made).Items...)
 		}
 	}
 	return all
 }
 
-// foresee makes the call of a previewed site up to the question about it; nil if people
-// would not be asked about it alone or at all. It reports whether that can be told.
-func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
-	view := r.gate.View()
+// foresee makes the call of a previewed site up to the question about it, and reports
+// whether people would be asked about it with others, and whether that can be told.
+func (r foresight) foresee(view *View, site analysis.CallSite, ahead journey) (c *call, asks, known bool) {
 	tool, ok := view.Catalog.Lookup(site.Name)
 	if !ok || tool.Stale || site.Args == "" {
-		return nil, false
+		return nil, false, false
 	}
 	args, err := canon.Parse([]byte(site.Args))
 	if err != nil {
-		return nil, false
+		return nil, false, false
 	}
 	identity, ok := view.Identities[tool.Server]
 	if !ok && tool.Server != "" && view.Identities != nil {
-		return nil, false
+		return nil, false, false
 	}
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
+	ahead.forget(c.meaning, view, r.Session, c)
 	c.began = c.meaning
 	c.carries(view, &r.read)
 	c.decision = r.judge(view, c, r.tally.others(c))
@@ -73,13 +78,13 @@ func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
 	_, wrong := view.check(tool, args, r.bound(view))
 	_, unreviewed := view.unreviewed(tool)
 	if d.Disposition == profiles.Ask && site.Loop {
-		return nil, false
+		return nil, false, false
 	}
 	if d.Disposition != profiles.Ask || wrong != nil || unreviewed || !r.mayAsk(d) || r.moved(c, c.identity) != nil {
-		return nil, true
+		return c, false, true
 	}
 	r.findSources(c)
-	return c, true
+	return c, true, true
 }
 
 // inLoop reports whether, as the preview has it, a call is in a loop.
