@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -63,7 +64,7 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 			waiting = slices.Delete(waiting, at, at+1) // it has been made
 			continue
 		}
-		_, denied := qs.limiter.denied[r.Run][i.Key]
+		_, denied := qs.limiter.refused(r.Run, i.Key)
 		_, refused := qs.limiter.coolingDown(one)
 		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) && !i.mayCarry(all) {
 			continue
@@ -95,13 +96,16 @@ func (qs *questions) replan(q *openQuestion) {
 
 // claim finds the planned item that a call is, and takes it: that is written down, so
 // that no other call gets it, whatever becomes of this process. While nobody has
-// answered, the call waits for the plan's question, and approved is the zero verdict.
-func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdict, ok bool) {
+// answered, the call waits for the plan's question, and said is the zero verdict.
+func (qs *questions) claim(r Request) (q *openQuestion, row int, said Verdict, ok bool) {
 	p := qs.plans[r.Run]
 	if p == nil || len(r.Items) != 1 {
 		return nil, 0, Verdict{}, false
 	}
 	q, call := p.question, r.Calls()[0]
+	if no, refused := qs.refusedPlan(r.Run, call.Key); refused {
+		return nil, 0, no, true
+	}
 	open := qs.open[q.request.ID] == q
 	if !open && (p.approved.IsZero() || time.Since(p.approved) >= PlanFor) {
 		return nil, 0, Verdict{}, false
@@ -126,6 +130,10 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		e.Items[at].Taken = call.Call
 		return nil
 	})
+	if late := (*SettledError)(nil); errors.As(err, &late) { // somebody has answered in this moment
+		qs.finish(q, late.Verdict)
+		return qs.claim(r)
+	}
 	if err != nil {
 		return nil, 0, Verdict{}, false // people are asked about the call itself
 	}

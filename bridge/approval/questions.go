@@ -91,7 +91,11 @@ func (qs *questions) wait(r Request) *waitingCall {
 		w.belongs(q, item.Call)
 		return w
 	}
-	if q, row, _, ok := qs.claim(r); ok {
+	if q, row, said, ok := qs.claim(r); ok {
+		if q == nil { // it has just been answered
+			q = &openQuestion{request: r, settled: make(chan struct{}), verdict: said}
+			close(q.settled)
+		}
 		w.belongs(q, row)
 		return w
 	}

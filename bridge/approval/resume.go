@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -106,14 +105,9 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(StoredRequest
 // anew.
 func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Verdict, error) {
 	call := r.Items[0].Call
-	entries, err := qs.store.Requests(ctx, Filter{Run: r.Run})
+	entries, err := qs.answers(ctx, r.Run)
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the question that was asked: %w", err)
-	}
-	for _, e := range entries {
-		if e.Verdict != nil {
-			qs.limiter.settled(e.Request, *e.Verdict)
-		}
+		return nil, nil, err
 	}
 	for _, e := range slices.Backward(entries) {
 		item, about := e.itemOf(call)
@@ -121,7 +115,8 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			continue
 		}
 		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // somebody else must approve now
-			return nil, nil, qs.endStale(ctx, e)
+			no, err := qs.endStale(ctx, e, item.Call)
+			return nil, no, err
 		}
 		if q := qs.open[e.ID]; q != nil { // another call of the request has reopened it
 			return q, nil, nil
@@ -175,19 +170,29 @@ func (qs *questions) earlier(r Request) *openQuestion {
 	return nil
 }
 
-// endStale ends a request whose question would be a different one now.
-func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
-	_, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error {
+// endStale ends a request whose question would be a different one now. A no that came
+// before counts all the same: it returns the one to the row.
+func (qs *questions) endStale(ctx context.Context, e StoredRequest, row int) (no *Verdict, err error) {
+	now, outcomes, err := qs.judging.update(ctx, e.ID, func(e *StoredRequest) error {
 		if e.Verdict != nil {
 			return &SettledError{*e.Verdict}
 		}
 		e.settle(Verdict{Reason: Stale, Channel: "run"}, time.Now())
 		return nil
 	})
-	if late := (*SettledError)(nil); err != nil && !errors.As(err, &late) {
-		return fmt.Errorf("ending a stale request: %w", err)
+	qs.reportLater(judged{now, outcomes})
+	late := (*SettledError)(nil)
+	if err != nil && !errors.As(err, &late) {
+		return nil, fmt.Errorf("ending a stale request: %w", err)
 	}
-	return nil
+	if late == nil {
+		return nil, nil
+	}
+	qs.limiter.settled(e.Request, late.Verdict)
+	if v := late.Verdict.About(row); v.stays() {
+		return &v, nil
+	}
+	return nil, nil
 }
 
 // sameQuestion reports whether the stored request asks the same as r, which has
@@ -221,30 +226,6 @@ func sameDecision(a, b profiles.Decision) bool {
 	return x != nil && bytes.Equal(x, text(b))
 }
 
-// Refused returns the denial that a run got for a call before it was suspended,
-// if there is one: from a person, or because nobody answered in time. It stays a
-// denial even if policy has changed since.
-func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.Digest) (Verdict, bool, error) {
-	entries, err := b.store.Requests(ctx, Filter{Run: run})
-	if err != nil {
-		return Verdict{}, false, fmt.Errorf("looking for what was answered: %w", err)
-	}
-	for _, e := range slices.Backward(entries) {
-		if e.Verdict == nil || e.Verdict.Channel == "run" || e.Verdict.Reason == NoApprover {
-			continue // nobody's answer
-		}
-		for _, i := range e.Items {
-			if i.number() != call || i.Key.Args != args {
-				continue
-			}
-			if v := e.Verdict.About(i.Call); !v.Approve {
-				return v, true, nil
-			}
-		}
-	}
-	return Verdict{}, false, nil
-}
-
 // EndStale ends the open questions of a run about a call that has changed.
 func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	entries, err := b.store.Requests(ctx, Filter{Run: run, Open: time.Now()})
@@ -255,7 +236,8 @@ func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	defer b.mu.Unlock()
 	for _, e := range entries {
 		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.number() == call }) {
-			err = errors.Join(err, b.questions.endStale(ctx, e))
+			_, open := b.questions.endStale(ctx, e, call)
+			err = errors.Join(err, open)
 		}
 	}
 	return err

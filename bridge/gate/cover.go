@@ -380,7 +380,7 @@ func (w *covering) byNames() {
 		switch {
 		case role != "" && role != known.Content && role != known.Plain: // a file that nobody accepted can bind
 			w.bind(name, approval.Exact, exact(v))
-		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !commands(text) && !isStatement(text):
+		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !isStatement(text):
 			w.free(name)
 			w.mentions(name, v)
 		case isNumber(v) && isItem(name) && !w.deletes():

@@ -150,7 +150,6 @@ func TestCoverOfACall(t *testing.T) {
 		{"whose text is a statement", "odd__post", `{"text":"DROP TABLE users"}`, "post with text DROP TABLE users; nothing may differ"},
 		{"whose text is another statement", "odd__post", `{"text":"(select 1 from users"}`, "post with text (select 1 from users; nothing may differ"},
 		{"whose text begins like a statement", "odd__post", `{"text":"Update the docs, please"}`, "post; any text"},
-		{"whose text has a command", "odd__post", `{"text":"hi $(id)"}`, "post with text hi $(id); nothing may differ"},
 		{"which runs what it is given", "odd__run_query", `{"text":"anything"}`, "run_query with text anything; nothing may differ"},
 		{"whose text is a path", "odd__post", `{"text":"/etc/passwd"}`, "post with text /etc/passwd; nothing may differ"},
 		{"whose text is an address", "odd__post", `{"text":"ann@b.example"}`, "post with text ann@b.example; nothing may differ"},

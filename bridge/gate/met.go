@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,18 @@ func (a *acquaintance) forget(session string) {
 	}
 }
 
+// ahead returns a copy for one session, for what would be met next.
+func (a *acquaintance) ahead(session string) *acquaintance {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := &acquaintance{sessions: map[string]map[string]bool{session: maps.Clone(a.sessions[session])}, places: map[whose]*place{}}
+	for w, p := range a.places {
+		now := *p
+		next.places[w] = &now
+	}
+	return next
+}
+
 // at returns where w is; empty if nobody knows.
 func (a *acquaintance) at(w whose) string {
 	a.mu.Lock()
@@ -142,7 +155,7 @@ func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, pa
 		h := &m.Hosts[i]
 		if h.Param == pageParam {
 			if at := a.at(page); at != "" {
-				h.Name, h.Doubt = at, ""
+				h.Name, h.Doubt, h.Bare = at, "", true
 			}
 		}
 		h.New = h.Name == "" || !a.knows(session, hostName(*h))
@@ -154,7 +167,7 @@ func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, pa
 
 // names returns whom a session has met once a person has approved c, which means m.
 // Facts that nobody accepted introduce nobody.
-func (c *call) names(m *profiles.Meaning) (all []string) {
+func (c *call) names(view *View, m *profiles.Meaning) (all []string) {
 	if m == nil || !m.Accepted {
 		return nil
 	}
@@ -165,6 +178,11 @@ func (c *call) names(m *profiles.Meaning) (all []string) {
 	}
 	for _, r := range m.Recipients {
 		all = append(all, recipientName(c.tool.Server, r))
+	}
+	if reading, ok := view.reading(c.tool, c.args.Value(), ""); ok {
+		if name := repository(c.tool.Server, reading); name != "" {
+			all = append(all, name)
+		}
 	}
 	return all
 }
@@ -177,36 +195,6 @@ const unknownPage = "nobody knows which page is open"
 
 // browses reports whether a call acts on what earlier calls have opened on a host.
 func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
-
-// leadsAway reports whether a browser may be on another page after a call. Others act on
-// the page that is open; back and other tabs are there to be read.
-func leadsAway(reading known.Reading) bool {
-	return browses(reading.Tool) && (slices.Contains(reading.Tool.Effects, known.Execute) || slices.Contains(reading.Tool.Effects, known.Read) ||
-		slices.ContainsFunc(reading.Values, func(v known.Value) bool { return v.Role == known.Host }))
-}
-
-// A journey has the browsers that are on a page of which nobody knows beforehand which
-// it is, since planned calls come first that lead there.
-type journey map[whose]bool
-
-// goes notes that c comes before the planned calls that follow.
-func (j journey) goes(view *View, session string, c *call) {
-	if reading, ok := view.reading(c.tool, c.args.Value(), ""); ok && leadsAway(reading) {
-		j[c.whose(view, session, itsBrowser)] = true
-	}
-}
-
-// forget takes from m, what the planned call c means, the page that is open now.
-func (j journey) forget(m *profiles.Meaning, view *View, session string, c *call) {
-	if m == nil || !j[c.whose(view, session, itsBrowser)] {
-		return
-	}
-	for i := range m.Hosts {
-		if h := &m.Hosts[i]; h.Param == pageParam {
-			h.Name, h.Doubt, h.New = "", unknownPage, true
-		}
-	}
-}
 
 // move notes that c, which is about to be sent, leads to another page, if it does.
 // Landed is told whether it succeeded.
@@ -224,10 +212,10 @@ func (a *acquaintance) move(view *View, session string, c *call) (landed func(ok
 			hosts = append(hosts, profiles.HostNamed(v.Param, v.Text))
 		}
 	}
-	if !leadsAway(reading) {
-		return func(bool) {}
-	}
 	runs := slices.Contains(reading.Tool.Effects, known.Execute)
+	if len(hosts) == 0 && !runs && !slices.Contains(reading.Tool.Effects, known.Read) {
+		return func(bool) {} // it acts on the page that is open; back and other tabs are there to be read
+	}
 	arrive := a.depart(c.whose(view, session, itsBrowser))
 	return func(ok bool) {
 		if ok && !runs && len(hosts) == 1 && len(reading.Unknown) == 0 {

@@ -205,3 +205,37 @@ func TestPlannedCallUnderAnotherPolicy(t *testing.T) {
 		a.refused(approval.Denied)
 	})
 }
+
+// What was refused as planned is not sent when policy comes to allow it.
+func TestRefusedPlannedCallThatPolicyAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, b := &fakeCaller{reply: okReply}, &book{}
+		call := func(number int, path string) Call {
+			return Call{Number: number, Name: "fs__delete", Args: fmt.Appendf(nil, `{"path":%q}`, path), Position: analysis.Position{Line: number, Column: 1}}
+		}
+		allows := profiles.ProfileSpec{Allowlist: []string{"fs__delete"}}
+		g := newGate(t, supervised(allows), caller, b)
+		a := &asking{T: t, g: g, caller: caller, book: b, done: make(chan error, 1), cancel: func(error) {}}
+		var err error
+		if a.r, err = g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: ByElicitation}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.r.Preview(t.Context(), analysis.Report{Calls: []analysis.CallSite{at(1, `{"path":"1"}`), at(2, `{"path":"2"}`), at(3, `{"path":"3"}`)}}); err != nil {
+			t.Fatal(err)
+		}
+		a.replace(supervised(asksFs))
+		a.next(call(1, "1"))
+		some := agreed
+		some.Rows = []int{1, 3}
+		a.answer(some)
+		if err := <-a.done; err != nil {
+			t.Fatal(err)
+		}
+		caller.calls = nil
+		a.replace(supervised(allows))
+		a.next(call(2, "2"))
+		a.refused(approval.Declined)
+		a.next(call(3, "3"))
+		a.sent()
+	})
+}
