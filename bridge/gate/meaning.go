@@ -85,7 +85,7 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		}
 	}
 	if browses(tool) && len(m.Hosts) == 0 {
-		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: "nobody knows which page is open", New: true, Beyond: !meant.Confined}}
+		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: unknownPage, New: true, Beyond: !meant.Confined}}
 	}
 	if m.Leaves() {
 		m.Carries = secretsIn("", args)

@@ -190,6 +190,9 @@ func (c *call) names(view *View, m *profiles.Meaning) (all []string) {
 // pageParam stands for the argument in facts about the host of the page that is open.
 const pageParam = "page"
 
+// unknownPage is the doubt about it.
+const unknownPage = "nobody knows which page is open"
+
 // browses reports whether a call acts on what earlier calls have opened on a host.
 func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
 

@@ -31,7 +31,7 @@ func (r foresight) plan(c *call) []approval.Item {
 	if own < 0 || report.Calls[own].Loop || report.Truncated || report.Unknown > 0 {
 		return nil
 	}
-	ahead := r.gate.met.ahead(r.Session)
+	before, ahead := r.gate.met.ahead(r.Session), r.gate.met.ahead(r.Session)
 	ahead.meet(r.Session, c.names(r.gate.View(), c.meaning))
 	ahead.move(r.gate.View(), r.Session, c)(true)
 	var all []approval.Item
@@ -39,7 +39,11 @@ func (r foresight) plan(c *call) []approval.Item {
 		if i == own {
 			continue
 		}
-		made, known := r.foresee(site, ahead)
+		met := ahead
+		if i < own { // it has led the browser where that is now
+			met = before
+		}
+		made, known := r.foresee(site, met)
 		if !known {
 			return nil
 		}
@@ -69,6 +73,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 	}
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
+	r.onPage(c.meaning, ahead.at(c.whose(view, r.Session, itsBrowser)))
 	c.began = c.meaning
 	c.carries(view, &r.read)
 	c.decision = r.judge(view, c, r.tally.others(c))
@@ -85,6 +90,24 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 	}
 	r.findSources(c)
 	return c, true
+}
+
+// onPage puts into m the page on which a call acts in its turn, when those before it have
+// led there; none if nobody can know.
+func (r foresight) onPage(m *profiles.Meaning, host string) {
+	if m == nil {
+		return
+	}
+	for i := range m.Hosts {
+		h := &m.Hosts[i]
+		if h.Param != pageParam {
+			continue
+		}
+		if h.Name, h.Doubt = host, ""; host == "" {
+			h.Doubt = unknownPage
+		}
+		h.New = host == "" || !r.gate.met.knows(r.Session, hostName(*h))
+	}
 }
 
 // rank gives c the risk that it will have in its turn, when people have said yes to the
