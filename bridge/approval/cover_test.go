@@ -41,8 +41,15 @@ func TestCovers(t *testing.T) {
 		}
 		return c
 	}
-	at := func(host string) Cover {
-		return Cover{Kind: "fetch", Bound: []Bound{{"url", AtHost, host}}}
+	at := func(hosts ...string) Cover {
+		c := Cover{Kind: "fetch"}
+		for _, h := range hosts {
+			c.Bound = append(c.Bound, Bound{"url", AtHost, h})
+		}
+		return c
+	}
+	proxied := func(host, proxy string) Cover {
+		return Cover{Kind: "fetch", Bound: []Bound{{"url", AtHost, host}, {"proxy", AtHost, proxy}}}
 	}
 	for name, row := range map[string]struct {
 		grant, call Cover
@@ -81,6 +88,12 @@ func TestCovers(t *testing.T) {
 		"at the same host":                {at("a.example"), at("a.example"), ""},
 		"at another port":                 {at("a.example"), at("a.example:8443"), "url is another one"},
 		"at a host below":                 {at("a.example"), at("x.a.example"), "url is another one"},
+		"at one of the hosts":             {at("a.example", "b.example"), at("b.example"), ""},
+		"at all of the hosts":             {at("a.example", "b.example"), at("b.example", "a.example"), ""},
+		"at a further host":               {at("a.example", "b.example"), at("b.example", "c.example"), "url is another one"},
+		"at no host any more":             {at("a.example", "b.example"), at(), "url is another one"},
+		"without the other host":          {proxied("a.example", "p.example"), at("a.example"), "proxy is another one"},
+		"the hosts the other way round":   {proxied("a.example", "p.example"), proxied("p.example", "a.example"), "another one"},
 		"of a kind that is not known":     {Cover{Kind: "x", Bound: []Bound{{"p", "range", "1"}}}, Cover{Kind: "x", Bound: []Bound{{"p", "range", "1"}}}, "p is another one"},
 		"the value as another kind of it": {at("a.example"), Cover{Kind: "fetch", Bound: []Bound{{"url", Exact, "a.example"}}}, "url is another one"},
 	} {
@@ -148,6 +161,7 @@ func TestCoverInWords(t *testing.T) {
 		"add_issue_comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example": comment(naming("a.example", "b.example")),
 		"write under /w/app; any content":                                                                                 writing("/w/app"),
 		"fetch at a.example; any path there":                                                                              {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"fetch at a.example or b.example, at p.example; any path there":                                                   {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}, {"url", AtHost, "b.example"}, {"proxy", AtHost, "p.example"}}},
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
 		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
 		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
@@ -227,6 +241,38 @@ func TestChoices(t *testing.T) {
 		"Yes, and calls like this in this run, up to a number", "Yes, for this session: delete path /a"}
 	if diff := cmp.Diff(want, titles); diff != "" {
 		t.Errorf("the titles (-want +got):\n%s", diff)
+	}
+}
+
+// One answer to calls of a tool at several hosts is for these hosts.
+func TestCoverOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ one, other, want string }{
+		"two hosts":                  {"url@a.example depth=1", "url@b.example depth=1", "k at a.example or b.example, depth 1; any path there"},
+		"the same host":              {"url@a.example", "url@a.example", "k at a.example; any path there"},
+		"hosts of several arguments": {"url@a.example", "link@b.example", ""},
+		"two hosts in a call":        {"url@a.example url@b.example", "url@c.example", "k at a.example or b.example or c.example; any path there"},
+		"one behind another":         {"url@a.example proxy@p.example", "url@b.example proxy@p.example", ""},
+		"another argument differs":   {"url@a.example depth=1", "url@b.example depth=2", ""},
+		"one has a host":             {"url@a.example", "depth=1", ""},
+		"more than anybody reads":    {"url@a.example", strings.Repeat("url@b.example ", 20), ""},
+	} {
+		one, other := coverOf(row.one, ""), coverOf(row.other, "")
+		for i := range other.Bound {
+			if len(other.Bound) == 20 {
+				other.Bound[i].Value = fmt.Sprint("b", i, ".example")
+			}
+		}
+		got := ""
+		if both, ok := one.with(other); ok {
+			got = both.String()
+			if both.covers(one)+both.covers(other) != "" {
+				t.Errorf("%s: %s does not cover what it was made of", name, got)
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
 	}
 }
 

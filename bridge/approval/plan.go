@@ -66,7 +66,7 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 		}
 		_, denied := qs.limiter.refused(r.Run, i.Key)
 		_, refused := qs.limiter.coolingDown(one)
-		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) {
+		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) && !i.mayCarry(all) {
 			continue
 		}
 		i.Call, i.Planned = all[len(all)-1].Call+1, true
@@ -76,6 +76,15 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 	if r.Items = all; r.hasPlan() {
 		qs.plans[r.Run] = &plan{question: q}
 	}
+}
+
+// mayCarry reports whether a call that a grant covers may have to be asked about after
+// all, since one of those before it may answer with what it has. People see it with them,
+// so that they are not asked once more.
+func (i Item) mayCarry(before []Item) bool {
+	return i.Cover.leaves() && slices.ContainsFunc(before, func(b Item) bool {
+		return b.Server != i.Server && (len(b.About.Effects) == 0 || slices.Contains(b.About.Effects, "read"))
+	})
 }
 
 // replan takes up the plan of a question that was asked before its run was suspended.

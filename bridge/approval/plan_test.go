@@ -160,6 +160,70 @@ func TestPlanOfWhatWaits(t *testing.T) {
 	})
 }
 
+// A call that a grant covers is in a plan only if one of the calls before it may answer
+// with what it then carries to somebody else: no grant covers that.
+func TestPlanOfWhatAGrantCovers(t *testing.T) {
+	at := func(r *Request) {
+		r.Decision.Remember, r.Items[0].Decision.Remember = true, true
+		r.Items[0].Cover = Cover{Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}, Free: []string{"n"}}
+	}
+	here := func(r *Request) { at(r); r.Items[0].Cover = writing("/w") }
+	other := func(r *Request) { r.Items[0].Server, r.Items[0].Tool, r.Items[0].Key.Server = "mail", "search", "mail" }
+	writes := func(r *Request) { other(r); r.Items[0].About.Effects = []string{"write"} }
+	reads := func(r *Request) { other(r); r.Items[0].About.Effects = []string{"read"} }
+	carries := func(r *Request) {
+		at(r)
+		r.Decision.Remember, r.Items[0].Reads = false, []Read{{Param: "q", Call: 2, From: "mail"}}
+	}
+	for name, row := range map[string]struct {
+		first, granted func(*Request)
+		want           string
+	}{
+		"after one that may answer anything": {other, at, "2 3"},
+		"after one that reads":               {reads, at, "2 3"},
+		"after one that only writes":         {writes, at, "2"},
+		"after one of its own server":        {of("t", 2), at, "2"},
+		"what leaves nothing elsewhere":      {other, here, "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				first := asks(t.Context(), b, next(1, 1, row.granted))
+				settle(t, b, only(t, b, "r1"), Verdict{Approve: true, Scope: SessionScope, By: "ann", Channel: "page"})
+				wantAnswer(t, first, "yes")
+				second := asks(t.Context(), b, next(2, 2, row.first, planning(next(0, 3, row.granted))))
+				if diff := cmp.Diff(row.want, asked(b, "r1")); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+				settle(t, b, only(t, b, "r1"), yes)
+				wantAnswer(t, second, "yes")
+				if third := asks(t.Context(), b, next(3, 3, carries)); row.want == "2 3" {
+					wantAnswer(t, third, "yes")
+				} else {
+					stillAsks(t, third)
+				}
+				b.EndRun("r1")
+			})
+		})
+	}
+}
+
+// A call that is not planned joins no question with a plan, also if nobody has seen it:
+// its number could be that of a planned call.
+func TestNothingJoinsAPlan(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		first := asks(t.Context(), b, next(1, 1, planning(next(0, 2))))
+		other := asks(t.Context(), b, next(2, 7))
+		all := b.Take("r1")
+		if len(all) != 2 || len(all[0].Items) != 2 || len(all[1].Items) != 1 {
+			t.Fatalf("asked are %+v", all)
+		}
+		settle(t, b, all[0], yes)
+		wantAnswer(t, first, "yes")
+		stillAsks(t, other)
+		b.EndRun("r1")
+	})
+}
+
 // A plan outlives a suspension, and what was used of it is not used again.
 func TestPlanOfASuspendedRun(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {

@@ -201,6 +201,7 @@ func (a About) leadsLike(now About) bool {
 			y.Leads, y.Doubt = x.Leads, x.Doubt
 		}
 		x.New, y.New = false, false
+		x.Within, y.Within = "", "" // Leads says it, also in what older releases stored
 		return x == y
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -44,7 +45,7 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 		return nil, err
 	}
 	if verdict.Channel != "grant" { // those who gave it saw other calls
-		c.met = c.names(r.meaning(view, c))
+		c.met = c.names(view, r.meaning(view, c))
 		r.gate.met.meet(r.Session, c.met)
 	}
 	return view, nil
@@ -242,7 +243,11 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 
 // stopped says why a run ends whose person denied a call and stopped the run.
 func stopped(no approval.Verdict) error {
-	return &approval.StoppedError{By: no.Who(), Why: "the person who was asked said no and stopped the script"}
+	why := "the person who was asked said no and stopped the script"
+	if no.Text != "" {
+		why += "; they wrote: " + strconv.Quote(no.Text)
+	}
+	return &approval.StoppedError{By: no.Who(), Why: why}
 }
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")

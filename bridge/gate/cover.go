@@ -31,7 +31,7 @@ import (
 func coverOf(r *Run, view *View, c *call) approval.Cover {
 	w := covering{r: r, c: c, args: c.args.Value(), cover: approval.Cover{Kind: c.tool.Name}}
 	w.known = c.meaning != nil && c.meaning.Accepted
-	if reading, ok := view.reading(c.tool, w.args, r.home(view, c)); ok {
+	if reading, ok := view.reading(c.tool, w.args, c.home(r, view)); ok {
 		w.tool, w.values = reading.Tool, reading.Values
 	}
 	if why := w.never(view); why != "" {
@@ -270,11 +270,18 @@ func (w *covering) folder(p profiles.PathFact) string {
 	return folder
 }
 
-// hosts binds the hosts that the arguments name.
+// hosts binds the hosts that the arguments name, and the queries of addresses: what is
+// asked of a host, and not just read there, may tell it something.
 func (w *covering) hosts() {
 	for _, v := range w.values {
-		if v.Role == known.Host {
-			w.host(plainName(v.Param), approval.AtHost, v.Text)
+		if v.Role != known.Host {
+			continue
+		}
+		param := plainName(v.Param)
+		w.host(param, approval.AtHost, v.Text)
+		address, _, _ := strings.Cut(v.Text, "#")
+		if _, query, asks := strings.Cut(address, "?"); asks {
+			w.bind("query of "+param, approval.Exact, exact(query))
 		}
 	}
 }
@@ -373,7 +380,7 @@ func (w *covering) byNames() {
 		switch {
 		case role != "" && role != known.Content && role != known.Plain: // a file that nobody accepted can bind
 			w.bind(name, approval.Exact, exact(v))
-		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !commands(text) && !isStatement(text):
+		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !isStatement(text):
 			w.free(name)
 			w.mentions(name, v)
 		case isNumber(v) && isItem(name) && !w.deletes():

@@ -70,15 +70,16 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		case known.Host:
 			host := profiles.HostNamed(value.Param, value.Text)
 			host.New, host.Beyond = true, meant.Remote || browses(tool) && !meant.Confined
+			host.Bare = host.Bare && !besides(reading, args, value.Param)
 			m.Hosts = append(m.Hosts, host)
 		case known.Recipient:
-			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true})
+			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true, Member: value.Member})
 		case known.Command:
 			m.Commands = append(m.Commands, value.Text)
 		case known.Amount:
 			m.Spends = true
 		case known.Place:
-			if odd(value.Text) && !slices.Contains(m.Unknown, value.Param) {
+			if (odd(value.Text) || tool.Runs == known.CI && refspec(value.Text)) && !slices.Contains(m.Unknown, value.Param) {
 				m.Unknown = append(m.Unknown, value.Param)
 			}
 		}
@@ -89,6 +90,8 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 	if m.Leaves() {
 		m.Carries = secretsIn("", args)
 	}
+	m.Orders = browses(tool) && orders(reading)
+	m.Triggers = triggers(reading) && repository(t.Server, reading) == ""
 	return m
 }
 
@@ -203,12 +206,21 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	m := view.meaning(c.tool, c.args.Value(), r.Workspace, r.home(view, c))
+	return r.gate.met.meaning(r, view, c)
+}
+
+// meaning returns what c means in the run to a session that has met what a says.
+func (a *acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
+	home := a.at(c.whose(view, r.Session, itsFolder))
+	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	r.gate.met.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
+	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
+	if reading, ok := view.reading(c.tool, c.args.Value(), home); ok && triggers(reading) {
+		m.Triggers = m.Triggers || a.knows(r.Session, repository(c.tool.Server, reading))
+	}
 	return m
 }
 

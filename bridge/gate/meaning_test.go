@@ -38,6 +38,10 @@ const stated = `{
     "open": {"effects": ["read"], "where": "remote", "net": "chosen", "stateful": true, "args": {"url": "host"}},
     "back": {"effects": ["read"], "where": "remote", "net": "chosen", "stateful": true},
     "click": {"effects": ["write", "send"], "where": "remote", "net": "chosen", "stateful": true, "args": {"target": "plain"}},
+    "branch": {"effects": ["write"], "where": "remote", "net": "fixed", "args": {"owner": "place", "repo": "place", "branch": "place"}},
+    "push": {"effects": ["write", "execute"], "runs": "ci", "where": "remote", "net": "fixed", "args": {"owner": "place", "repo": "place", "branch": "place", "file": "place"}},
+    "assign": {"effects": ["write", "send"], "where": "remote", "net": "fixed", "args": {"id": "place", "to": "member", "watchers": "recipient"}},
+    "press": {"effects": ["write", "send"], "where": "remote", "net": "chosen", "stateful": true, "args": {"button": "place"}},
     "script": {"effects": ["read", "execute"], "where": "remote", "net": "chosen", "stateful": true, "args": {"code": "command"}}
   }
 }`

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,18 @@ func (a *acquaintance) forget(session string) {
 	}
 }
 
+// ahead returns a copy for one session, for what would be met next.
+func (a *acquaintance) ahead(session string) *acquaintance {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := &acquaintance{sessions: map[string]map[string]bool{session: maps.Clone(a.sessions[session])}, places: map[whose]*place{}}
+	for w, p := range a.places {
+		now := *p
+		next.places[w] = &now
+	}
+	return next
+}
+
 // at returns where w is; empty if nobody knows.
 func (a *acquaintance) at(w whose) string {
 	a.mu.Lock()
@@ -131,7 +144,7 @@ func (c *call) whose(view *View, session, what string) whose {
 }
 
 // home returns the folder that the server of c was told earlier; empty if nobody knows.
-func (r *Run) home(view *View, c *call) string {
+func (c *call) home(r *Run, view *View) string {
 	return r.gate.met.at(c.whose(view, r.Session, itsFolder))
 }
 
@@ -142,7 +155,7 @@ func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, pa
 		h := &m.Hosts[i]
 		if h.Param == pageParam {
 			if at := a.at(page); at != "" {
-				h.Name, h.Doubt = at, ""
+				h.Name, h.Doubt, h.Bare = at, "", true
 			}
 		}
 		h.New = h.Name == "" || !a.knows(session, hostName(*h))
@@ -154,7 +167,7 @@ func (a *acquaintance) introduce(m *profiles.Meaning, session, server string, pa
 
 // names returns whom a session has met once a person has approved c, which means m.
 // Facts that nobody accepted introduce nobody.
-func (c *call) names(m *profiles.Meaning) (all []string) {
+func (c *call) names(view *View, m *profiles.Meaning) (all []string) {
 	if m == nil || !m.Accepted {
 		return nil
 	}
@@ -165,6 +178,11 @@ func (c *call) names(m *profiles.Meaning) (all []string) {
 	}
 	for _, r := range m.Recipients {
 		all = append(all, recipientName(c.tool.Server, r))
+	}
+	if reading, ok := view.reading(c.tool, c.args.Value(), ""); ok {
+		if name := repository(c.tool.Server, reading); name != "" {
+			all = append(all, name)
+		}
 	}
 	return all
 }

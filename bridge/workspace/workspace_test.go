@@ -82,6 +82,9 @@ func TestLocate(t *testing.T) {
 		`/ws/..\f`:                  {"", false, true},
 		"/ws/a\x00b":                {"", false, true},
 		"/ws/a\nb":                  {"", false, true},
+		`/ws/.env"`:                 {"", false, true}, // .env, once a program has taken the quote away
+		"/ws/.env\u00a0":            {"", false, true},
+		`/ws/it's.txt`:              {`/ws/it's.txt`, true, false},
 		"/ws/100%.txt":              {"/ws/100%.txt", true, false},
 		"/ws/$id.tsx":               {"/ws/$id.tsx", true, false},
 	} {

@@ -70,6 +70,9 @@ func TestCalls(t *testing.T) {
 		{"desktop-commander read_file", `{"path": "/a", "isUrl": false}`, "read workspace"},
 		{"desktop-commander read_file", `{"path": "https://a.example", "isUrl": true}`, "read remote chosen"},
 
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": false}`, "read workspace"},
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": true}`, "read workspace unknown:includeHidden"},
+
 		{"notion API-patch-page", `{"page_id": "p", "properties": {}}`, "write remote fixed"},
 		{"notion API-patch-page", `{"page_id": "p", "in_trash": true}`, "write+delete remote fixed"},
 		{"notion API-update-page-markdown", `{"page_id": "p", "type": "replace_content", "replace_content": {"new_str": "x", "allow_deleting_content": true}}`, "write+delete remote fixed"},
@@ -89,7 +92,10 @@ func TestCalls(t *testing.T) {
 		{"git-cyanheads git_branch", `{"path": "/ws", "mode": "create", "branchName": "x;sh"}`, "write workspace unknown:branchName"},
 		{"git-cyanheads git_reset", `{"path": "/ws", "mode": "soft"}`, "write workspace"},
 		{"git-cyanheads git_reset", `{"path": "/ws", "mode": "hard"}`, "write+delete workspace"},
-		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin"}`, "write+delete+execute remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin"}`, "write+execute remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "force": true}`, "write+execute+delete remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "forceWithLease": true}`, "write+execute+delete remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "branch": "x", "delete": true}`, "write+execute+delete remote chosen"},
 
 		{"kubernetes kubectl_get", `{"resourceType": "pods", "namespace": "n"}`, "read remote fixed"},
 		{"kubernetes kubectl_get", `{"resourceType": "secrets", "namespace": "n"}`, "read remote fixed unknown:resourceType"},

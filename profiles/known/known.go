@@ -109,6 +109,11 @@ const (
 	// with each other: a database. It is read as a recipient, so that the first call of a
 	// session to each, if only to read, is one to somebody new.
 	Store Role = "store"
+	// Member is somebody who works where the call does, and to whom what it makes or
+	// changes is given: the assignee of an issue, who reviews it, who owns a list. It is
+	// read as a recipient to whom no message goes. Who gets access by the call, or an
+	// invitation from outside, is a recipient.
+	Member Role = "member"
 	// PathOrHost is a path or an address, by what stands there. It is read as one of
 	// both.
 	PathOrHost Role = "path|host"
@@ -125,6 +130,8 @@ func (r Role) Shown() Role {
 		return Command
 	case Store:
 		return Place
+	case Member:
+		return Recipient
 	case PathOrHost:
 		return Path
 	}
@@ -163,10 +170,26 @@ type Tool struct {
 	// Stateful reports whether what a call does depends on the calls before, such
 	// as a click on the page that is open.
 	Stateful bool `json:"stateful,omitempty"`
+	// Runs says what a tool with the effect execute runs; empty for what the call
+	// brings or names, or nobody knows.
+	Runs Runs `json:"runs,omitempty"`
 	// Labels say what its answers are and where its arguments go: see the rules
 	// about flows.
 	Labels []Label `json:"labels,omitempty"`
 }
+
+// Runs says what runs by a call that brings no code that would.
+type Runs string
+
+// What runs.
+const (
+	// Hooks are what a repository's owner has set up on this machine.
+	Hooks Runs = "hooks"
+	// CI is what is set up to run where something is pushed to the branch that the
+	// argument "branch" names. A push to a branch that is delivered from, or of a file
+	// that says what runs, is more than that.
+	CI Runs = "ci"
+)
 
 // A Change is what an argument changes of what a call does.
 type Change struct {

@@ -25,8 +25,10 @@ type Reading struct {
 // A Value is one value in the arguments of a call.
 type Value struct {
 	Param string // dotted, with the index of an element: "paths.0"
-	Role  Role   // never Store, PathOrHost or SQL: those are read as Recipient, Path, Host or Command
+	Role  Role   // never Store, Member, PathOrHost or SQL: those are read as Recipient, Path, Host or Command
 	Text  string // a path that starts at another argument has that before it
+	// Member reports that the recipient is one by the role [Member].
+	Member bool
 }
 
 // Describes reports whether the file still describes a tool, by the arguments in its
@@ -95,7 +97,11 @@ func (r *reader) unknown(param string) {
 }
 
 func (r *reader) value(param string, role Role, text string) {
-	r.Values = append(r.Values, Value{param, role, text})
+	v := Value{Param: param, Role: role, Text: text}
+	if role == Member {
+		v.Role, v.Member = Recipient, true
+	}
+	r.Values = append(r.Values, v)
 }
 
 // readKeys reads the values of an object whose name, with a dot, is name.
@@ -138,7 +144,7 @@ func (r *reader) read(name, at string, v any) {
 		_, boolean := v.(bool)
 		switch {
 		case role == Content || role == Plain:
-		case role == Amount, role == Place, role == Recipient && !boolean: // an id may be a number
+		case role == Amount, role == Place, (role == Recipient || role == Member) && !boolean: // an id may be a number
 			r.value(at, role, text(v))
 		default:
 			r.unknown(at)
