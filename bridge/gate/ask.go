@@ -192,7 +192,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		}
 		return err
 	}
-	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, r.key(c), r.resumed || c.Again)
+	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.key(r), r.resumed || c.Again)
 	switch {
 	case errors.Is(err, approval.ErrFlood):
 		r.host.Stop(err)
@@ -292,15 +292,15 @@ func (r *Run) request(c *call) approval.Request {
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
 			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),
-			Key: r.key(c),
+			Key: c.key(r),
 		}},
 	}
 	request.Items[0].Always = c.always(request.Items[0].Cover)
 	return request
 }
 
-// key identifies c, as it was decided.
-func (r *Run) key(c *call) approval.Key {
+// key identifies c as a call of r, as it was decided.
+func (c *call) key(r *Run) approval.Key {
 	return approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 		Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()}
 }
