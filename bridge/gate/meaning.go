@@ -206,11 +206,11 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	return r.meaningTo(&r.gate.met, view, c)
+	return meaningTo(r, &r.gate.met, view, c)
 }
 
 // meaningTo is meaning to a session that has met what a says.
-func (r *Run) meaningTo(a *acquaintance, view *View, c *call) *profiles.Meaning {
+func meaningTo(r *Run, a *acquaintance, view *View, c *call) *profiles.Meaning {
 	home := a.at(c.whose(view, r.Session, itsFolder))
 	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
@@ -238,7 +238,7 @@ func (v *View) accepted() map[string]bool {
 // leadsElsewhere refuses c if one of its paths or hosts is not what it was when c was
 // judged first: somebody may have replaced a folder by a link since. Between this
 // moment and the one in which the server opens the file nobody looks any more.
-func (r *Run) leadsElsewhere(c *call) error {
+func leadsElsewhere(r *Run, c *call) error {
 	now := r.meaning(r.gate.View(), c)
 	if c.began == nil || now == nil {
 		return nil // nothing was decided on where it leads
