@@ -207,6 +207,23 @@ func TestPlanOfWhatAGrantCovers(t *testing.T) {
 	}
 }
 
+// A call that is not planned joins no question with a plan, also if nobody has seen it:
+// its number could be that of a planned call.
+func TestNothingJoinsAPlan(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		first := asks(t.Context(), b, next(1, 1, planning(next(0, 2))))
+		other := asks(t.Context(), b, next(2, 7))
+		all := b.Take("r1")
+		if len(all) != 2 || len(all[0].Items) != 2 || len(all[1].Items) != 1 {
+			t.Fatalf("asked are %+v", all)
+		}
+		settle(t, b, all[0], yes)
+		wantAnswer(t, first, "yes")
+		stillAsks(t, other)
+		b.EndRun("r1")
+	})
+}
+
 // A plan outlives a suspension, and what was used of it is not used again.
 func TestPlanOfASuspendedRun(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {

@@ -31,7 +31,7 @@ import (
 func coverOf(r *Run, view *View, c *call) approval.Cover {
 	w := covering{r: r, c: c, args: c.args.Value(), cover: approval.Cover{Kind: c.tool.Name}}
 	w.known = c.meaning != nil && c.meaning.Accepted
-	if reading, ok := view.reading(c.tool, w.args, home(r, view, c)); ok {
+	if reading, ok := view.reading(c.tool, w.args, c.home(r, view)); ok {
 		w.tool, w.values = reading.Tool, reading.Values
 	}
 	if why := w.never(view); why != "" {

@@ -206,11 +206,11 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	return meaningTo(r, &r.gate.met, view, c)
+	return r.gate.met.meaning(r, view, c)
 }
 
-// meaningTo is meaning to a session that has met what a says.
-func meaningTo(r *Run, a *acquaintance, view *View, c *call) *profiles.Meaning {
+// meaning returns what c means in the run to a session that has met what a says.
+func (a *acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
 	home := a.at(c.whose(view, r.Session, itsFolder))
 	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {

@@ -144,7 +144,7 @@ func (c *call) whose(view *View, session, what string) whose {
 }
 
 // home returns the folder that the server of c was told earlier; empty if nobody knows.
-func home(r *Run, view *View, c *call) string {
+func (c *call) home(r *Run, view *View) string {
 	return r.gate.met.at(c.whose(view, r.Session, itsFolder))
 }
 

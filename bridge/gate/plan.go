@@ -92,7 +92,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 // else stays as it is judged now, and a call that turns out riskier is asked about anew.
 func (r foresight) rank(view *View, c *call, ahead *acquaintance) {
 	then := *c
-	then.meaning = meaningTo(r.Run, ahead, view, c)
+	then.meaning = ahead.meaning(r.Run, view, c)
 	then.carries(view, &r.read)
 	if d := r.judge(view, &then, r.tally.others(c)); d.Disposition == profiles.Ask && c.decision.Disposition == profiles.Ask {
 		c.decision.Risk, c.decision.Hinted, c.decision.Reasons = d.Risk, d.Hinted, d.Reasons

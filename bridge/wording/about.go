@@ -246,7 +246,7 @@ func factsOf(i approval.Item, fields []Field) []factSaid {
 				}
 				add(within, say("it works in %s, %s your workspace", canon.Escape(f.Leads), ours(within)))
 			case !f.Inside && f.Leads != "":
-				add("outside", say("%s is %s, outside your workspace", it, canon.Escape(f.Leads)))
+				add("outside", say("%s is %s, outside your workspace", it, leads(f.Leads)))
 			case !f.Inside:
 				add("outside", say("%s is outside your workspace", it))
 			}
@@ -305,13 +305,21 @@ func wherePaths(paths []approval.Fact) []factSaid {
 	case len(outside) == len(paths):
 		within, about = "outside your workspace", "outside"
 	case len(outside) > 0:
-		return []factSaid{{"outside", say("its %s is outside your workspace", argument(outside[0].Param))}}
+		var all []factSaid
+		for _, f := range outside {
+			text := say("its %s is outside your workspace", argument(f.Param))
+			if f.Leads != "" {
+				text = say("its %s is %s, outside your workspace", argument(f.Param), leads(f.Leads))
+			}
+			all = append(all, factSaid{"outside", text})
+		}
+		return all
 	}
 	switch {
 	case len(paths) == 1 && paths[0].Leads != "" && paths[0].Within != "":
-		return []factSaid{{"elsewhere", say("it is %s, %s", filepath.ToSlash(canon.Escape(paths[0].Within)), within)}}
+		return []factSaid{{"elsewhere", say("it is %s, %s", leads(filepath.ToSlash(paths[0].Within)), within)}}
 	case len(paths) == 1 && paths[0].Leads != "":
-		return []factSaid{{about, say("it is %s, %s", canon.Escape(paths[0].Leads), within)}}
+		return []factSaid{{about, say("it is %s, %s", leads(paths[0].Leads), within)}}
 	case len(paths) == 1:
 		return []factSaid{{about, say("it is %s", within)}}
 	case len(paths) == 2:
@@ -319,6 +327,12 @@ func wherePaths(paths []approval.Fact) []factSaid {
 	default:
 		return []factSaid{{about, say("all of it is %s", within)}}
 	}
+}
+
+// leads makes the path to which another leads an argument of say: it is whole if it can be.
+func leads(path string) phrase {
+	shown := canon.Escape(path)
+	return phrase{shown, theirsWithin(shown, promptLong*promptWidth)}
 }
 
 // told reports whether the argument at a fact's name says itself where it leads, or

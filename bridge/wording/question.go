@@ -385,9 +385,12 @@ func askedBy(r approval.Request, reason profiles.Reason) string {
 		default:
 			text += " by its rule " + theirs(canon.Escape(reason.Rule))
 		}
-		if reason.Undecided && reason.Detail == "its effects differ" {
+		switch {
+		case ofOurs && reason.Undecided && reason.Detail == "its effects differ":
 			text += ", which this may be"
-		} else if reason.Undecided {
+		case ofOurs && reason.Undecided && valuesDiffer.MatchString(reason.Detail):
+			text += ", which a part of this may be"
+		case reason.Undecided:
 			text += ", since this could not be decided: " + say("%s", words(canon.Escape(reason.Detail))).dialog
 		}
 		return text
@@ -409,6 +412,9 @@ func askedBy(r approval.Request, reason profiles.Reason) string {
 		return who + " asks: " + say("%s", words(canon.Escape(reason.Detail))).dialog
 	}
 }
+
+// valuesDiffer matches why a rule was not decided that holds for some of a call's values.
+var valuesDiffer = regexp.MustCompile(`^its (paths|hosts|recipients|places) differ$`)
 
 // ruleSpoken are the names of rules of the builtin templates that are no nouns.
 var ruleSpoken = map[string]string{"runs later": "what runs later", "dangerous": "what is dangerous"}
