@@ -41,7 +41,7 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 			return nil, err
 		}
 	}
-	if err := r.leadsElsewhere(c); err != nil {
+	if err := leadsElsewhere(r, c); err != nil {
 		return nil, err
 	}
 	if verdict.Channel != "grant" { // those who gave it saw other calls

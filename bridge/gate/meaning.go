@@ -238,7 +238,7 @@ func (v *View) accepted() map[string]bool {
 // leadsElsewhere refuses c if one of its paths or hosts is not what it was when c was
 // judged first: somebody may have replaced a folder by a link since. Between this
 // moment and the one in which the server opens the file nobody looks any more.
-func (r *Run) leadsElsewhere(c *call) error {
+func leadsElsewhere(r *Run, c *call) error {
 	now := r.meaning(r.gate.View(), c)
 	if c.began == nil || now == nil {
 		return nil // nothing was decided on where it leads
