@@ -103,7 +103,7 @@ func (r foresight) onPage(m *profiles.Meaning, host string) {
 		if h.Param != pageParam {
 			continue
 		}
-		if h.Name, h.Doubt = host, ""; host == "" {
+		if h.Name, h.Doubt, h.Bare = host, "", host != ""; host == "" {
 			h.Doubt = unknownPage
 		}
 		h.New = host == "" || !r.gate.met.knows(r.Session, hostName(*h))
@@ -121,24 +121,7 @@ func (r foresight) rank(view *View, c *call, ahead *acquaintance) {
 		c.decision.Risk, c.decision.Hinted, c.decision.Reasons = d.Risk, d.Hinted, d.Reasons
 		ahead.meet(r.Session, c.names(view, then.meaning))
 	}
-	c.meaning = leaving(c.meaning, then.meaning)
 	ahead.move(view, r.Session, c)(true)
-}
-
-// leaving returns what a call means now, but for the page that is open if another one,
-// or nobody knows which, will be open then.
-func leaving(now, then *profiles.Meaning) *profiles.Meaning {
-	if now == nil || then == nil {
-		return now
-	}
-	left := *now
-	left.Hosts = slices.Clone(now.Hosts)
-	for i, h := range left.Hosts {
-		if h.Param == pageParam && h.Name != "" && i < len(then.Hosts) && then.Hosts[i].Name != h.Name {
-			left.Hosts[i] = then.Hosts[i]
-		}
-	}
-	return &left
 }
 
 // inLoop reports whether, as the preview has it, a call is in a loop.
