@@ -76,7 +76,7 @@ func noMore(tools int) string {
 func (w widening) where() string {
 	parts := make([]string, len(w.kinds))
 	for i, k := range w.kinds {
-		parts[i] = strings.TrimSpace(canon.Escape(k.cover.Kind) + " " + k.cover.Where())
+		parts[i] = strings.TrimSpace(quoted(k.cover.Kind) + " " + k.cover.Where())
 	}
 	return canon.Cut(strings.Join(parts, "; "), maxWhere)
 }

@@ -1,7 +1,9 @@
 package approval
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -172,18 +174,37 @@ func (c Cover) exact(hosts bool) []Bound {
 // arguments anyway.
 const maxBoundShown = 60
 
+// plainValue matches what cannot be read as a part of our own sentence.
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9._/@:-]+$`)
+
+// queryOf begins the role of an address's query in a bound.
+const queryOf = "query of "
+
+// quoted writes a value or a name of somebody else in a sentence of ours: in quotes,
+// unless it is plain or has them.
+func quoted(text string) string {
+	shown := canon.Escape(text)
+	if plainValue.MatchString(shown) || strings.HasPrefix(shown, `"`) && json.Valid([]byte(shown)) {
+		return shown
+	}
+	return canon.Literal(shown)
+}
+
 // String says what the bound holds on to, as in "under /work/app" or "owner acme".
 func (b Bound) String() string {
-	value := canon.Escape(b.Value)
-	if len([]rune(value)) > maxBoundShown && b.Kind != UnderFolder {
-		return b.Param + " as it is"
+	value, param := quoted(b.Value), quoted(b.Param)
+	if name, ok := strings.CutPrefix(b.Param, queryOf); ok {
+		param = queryOf + quoted(name)
+	}
+	if len([]rune(canon.Escape(b.Value))) > maxBoundShown && b.Kind != UnderFolder {
+		return param + " as it is"
 	}
 	switch b.Kind {
 	case UnderFolder:
 		if b.Param == "folder" {
 			return "under " + value
 		}
-		return b.Param + " under " + value
+		return param + " under " + value
 	case AtHost:
 		return "at " + value
 	case ToRecipient:
@@ -191,7 +212,7 @@ func (b Bound) String() string {
 	case Mentions:
 		return "naming " + value
 	default:
-		return b.Param + " " + value
+		return param + " " + value
 	}
 }
 
@@ -220,7 +241,7 @@ func (c Cover) String() string {
 	case c.None != "":
 		return "this call only: " + c.None
 	}
-	text := canon.Escape(c.Kind)
+	text := quoted(c.Kind)
 	if where := c.Where(); where != "" && c.exact(false)[0].Kind == Exact {
 		text += " with " + where
 	} else if where != "" {
@@ -229,12 +250,12 @@ func (c Cover) String() string {
 	var names []string
 	for _, b := range c.Bound {
 		if b.Kind == Mentions {
-			names = append(names, canon.Escape(b.Value))
+			names = append(names, quoted(b.Value))
 		}
 	}
 	free := make([]string, len(c.Free))
 	for i, name := range c.Free {
-		free[i] = canon.Escape(name)
+		free[i] = quoted(name)
 	}
 	switch {
 	case len(free) > 0 && len(names) > 0:

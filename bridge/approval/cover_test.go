@@ -165,7 +165,9 @@ func TestCoverInWords(t *testing.T) {
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
 		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
 		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
-		"run with cmd ls\\u{202E}; nothing may differ":                                                                    {Kind: "run", Bound: []Bound{{"cmd", Exact, "ls\u202e"}}},
+		`post with "channel or" "general; nothing may differ"; any "text, and all"`:                                       {Kind: "post", Bound: []Bound{{"channel or", Exact, "general; nothing may differ"}}, Free: []string{"text, and all"}},
+		`send to "ann or bob"; nothing may differ`:                                                                        {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann or bob"}}},
+		`run with cmd "ls\u202e"; nothing may differ`:                                                                     {Kind: "run", Bound: []Bound{{"cmd", Exact, "ls\u202e"}}},
 	} {
 		if got := c.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -407,8 +407,12 @@ func secretsOf(s Server) []string {
 	return slices.Compact(all)
 }
 
-// wholly matches a text that is one variable, and no secret.
-var wholly = regexp.MustCompile(`^(Bearer )?(\$\{[A-Za-z0-9_:-]+\}|\{(env|file):[^}]+\})$`)
+// Variables matches a text that is made of variables alone, which may follow the name of
+// a scheme of HTTP. A variable with a default (${A:-b}) is none: the default may be a secret.
+const Variables = `(?i:(?:Bearer|Basic|Digest|Token|ApiKey|DPoP) )?(?:\$\{[A-Za-z_][A-Za-z0-9_-]*(?::[A-Za-z_][A-Za-z0-9_-]*)?\})+`
+
+// wholly matches a text that is variables of some client's form, and no secret.
+var wholly = regexp.MustCompile(`^(?:` + Variables + `|(Bearer )?\{(env|file):[^}]+\})$`)
 
 func inAddress(text string) []string {
 	u, err := url.Parse(text)

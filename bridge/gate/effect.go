@@ -39,7 +39,10 @@ const (
 // again in another run.
 func retry(err error) string {
 	var denied *approval.DeniedError
+	var unknown *UnknownToolError
 	switch {
+	case errors.As(err, &unknown) && unknown.Later:
+		return ""
 	case !errors.As(err, &denied):
 		return RetryChanged // its arguments or its name are wrong
 	case denied.Rerunnable():

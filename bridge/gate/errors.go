@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"slices"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
@@ -27,6 +28,9 @@ type UnknownToolError struct {
 	Name    string
 	Near    []string // names that look like it
 	Message string
+	// Later reports that its server has not listed its tools yet: the same call may pass
+	// in another run.
+	Later bool
 }
 
 func (e *UnknownToolError) Error() string { return e.Message }
@@ -57,6 +61,15 @@ type CallError struct {
 
 func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Tool, e.Err) }
 func (e *CallError) Unwrap() error { return e.Err }
+
+// awaits reports whether a tool may be one of a server that has not listed its tools
+// yet, as far as the profile may know of it.
+func (v *View) awaits(profile, name string) bool {
+	server, tool, _ := strings.Cut(name, "__")
+	return slices.ContainsFunc(v.Awaited, func(s string) bool {
+		return (s == server || strings.ReplaceAll(s, "-", "_") == server) && v.May(profile, s, tool)
+	})
+}
 
 // unknownTool says that no tool is called name, and which of those that the script
 // sees have similar names.

@@ -265,9 +265,11 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 	}
 	switch {
 	case !ok:
-		return nil, nil, unknownTool(view.Sees(r.Profile), name)
+		unknown := unknownTool(view.Sees(r.Profile), name)
+		unknown.Later = view.awaits(r.Profile, name)
+		return nil, nil, unknown
 	case tool.Stale:
-		return nil, nil, &UnknownToolError{Name: name, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
+		return nil, nil, &UnknownToolError{Name: name, Later: true, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
 	}
 	return view, tool, nil
 }

@@ -208,6 +208,23 @@ func TestUnknownToolNamesTheNearest(t *testing.T) {
 	}
 }
 
+// Nothing is wrong with a call of a server that has not listed its tools yet.
+func TestAToolOfAnAwaitedServerMayPassLater(t *testing.T) {
+	g := newGate(t, profiles.Spec{}, &fakeCaller{}, &book{})
+	old := g.View()
+	g.view.Store(&View{Profiles: old.Profiles, Catalog: old.Catalog, Trusted: old.Trusted, Awaited: []string{"big-web"}})
+	for name, want := range map[string]string{"big_web__search": "", "big-web__search": "", "big__search": RetryChanged, "fs__raed": RetryChanged} {
+		r := begin(t, g, "")
+		var unknown *UnknownToolError
+		if _, err := g.Call(t.Context(), r, Call{Number: 1, Name: name}); !errors.As(err, &unknown) || unknown.Later != (want == "") {
+			t.Errorf("%s: got %#v", name, err)
+		}
+		if effects := r.Effects(); len(effects) != 1 || effects[0].Retry != want {
+			t.Errorf("%s: effects are %+v, want retry %q", name, effects, want)
+		}
+	}
+}
+
 func TestWhatCannotBeRecordedIsNotSent(t *testing.T) {
 	caller := &fakeCaller{reply: okReply}
 	g := newGate(t, profiles.Spec{}, caller, &book{refuse: ledger.Intent})

@@ -22,6 +22,8 @@ type View struct {
 	// Complete reports whether the tools of every enabled server are in the
 	// catalogue, whether listed or from the cache.
 	Complete bool
+	// Awaited are the enabled servers whose tools are not in the catalogue yet.
+	Awaited []string
 	// Meanings are what is known of servers, by their configured names.
 	Meanings map[string]Meant
 	// Unreviewed are the tools whose present definition nobody has accepted.

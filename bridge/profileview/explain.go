@@ -33,11 +33,15 @@ type Explained struct {
 	PausedFor time.Duration `json:"-"`
 }
 
+// Servers says which servers the configuration has, and which of them are disabled.
+type Servers struct {
+	Has, Disabled func(server string) bool
+}
+
 // Explain decides a call, without making it, as if it were the first of a run that
-// works on ws. Configured reports whether the configuration has a server; timeToAnswer returns how
-// long a decision gives people.
-func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.Args, ws workspace.Workspace, configured func(server string) bool, timeToAnswer func(profiles.Decision) time.Duration) (Explained, error) {
-	call, listed, note, err := lookUp(view, configured, tool)
+// works on ws. TimeToAnswer returns how long a decision gives people.
+func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.Args, ws workspace.Workspace, servers Servers, timeToAnswer func(profiles.Decision) time.Duration) (Explained, error) {
+	call, listed, note, err := lookUp(view, servers, tool)
 	if err != nil {
 		return Explained{}, err
 	}
@@ -55,8 +59,8 @@ func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.
 
 // lookUp finds a tool by its name in scripts or its path. Of a tool that no server lists
 // only the name is known; then listed is nil and note says so.
-func lookUp(view *gate.View, configured func(server string) bool, name string) (call profiles.Call, listed *catalog.Tool, note string, err error) {
-	if t, ok := catalog.Method(name); ok && (t.Server == "" || configured(t.Server)) {
+func lookUp(view *gate.View, servers Servers, name string) (call profiles.Call, listed *catalog.Tool, note string, err error) {
+	if t, ok := catalog.Method(name); ok && (t.Server == "" || servers.Has(t.Server)) {
 		return view.Facts(t)[0], t, "", nil
 	}
 	if t, ok := view.Catalog.Lookup(name); ok {
@@ -71,7 +75,10 @@ func lookUp(view *gate.View, configured func(server string) bool, name string) (
 		return profiles.Call{}, nil, "", err
 	}
 	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Escape(name))
-	if !configured(server) {
+	switch {
+	case servers.Disabled(server):
+		note = fmt.Sprintf("server %s is disabled, so its tools are not known: this goes by the name alone", server)
+	case !servers.Has(server):
 		note = fmt.Sprintf("there is no server %q in the configuration: this goes by the name alone", server)
 	}
 	if near := view.Catalog.Near(name, 1); len(near) > 0 {

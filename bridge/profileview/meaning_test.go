@@ -55,7 +55,7 @@ func TestExplainMeaning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Explain(v, policy, "fs__write", args, ws, func(string) bool { return true }, func(profiles.Decision) time.Duration { return time.Minute })
+		x, err := Explain(v, policy, "fs__write", args, ws, Servers{Has: func(string) bool { return true }, Disabled: func(string) bool { return false }}, func(profiles.Decision) time.Duration { return time.Minute })
 		if err != nil {
 			t.Fatal(err)
 		}

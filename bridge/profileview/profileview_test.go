@@ -85,7 +85,11 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Explain(v, careful, tool, args, workspace.Workspace{}, func(server string) bool { return server == "fs" }, func(profiles.Decision) time.Duration { return time.Minute })
+		servers := Servers{
+			Has:      func(server string) bool { return server == "fs" || server == "off" },
+			Disabled: func(server string) bool { return server == "off" },
+		}
+		x, err := Explain(v, careful, tool, args, workspace.Workspace{}, servers, func(profiles.Decision) time.Duration { return time.Minute })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,6 +109,9 @@ func TestExplain(t *testing.T) {
 	}
 	if x, _ := explain("fs__wirte", `{}`); x.Known || !strings.Contains(x.Note, "no server lists fs__wirte") || !strings.Contains(x.Note, "did you mean fs__write?") {
 		t.Errorf("a tool that nobody has: %q", x.Note)
+	}
+	if x, _ := explain("off__send", `{}`); x.Known || !strings.HasPrefix(x.Note, "server off is disabled") {
+		t.Errorf("a server that is disabled: %q", x.Note)
 	}
 	if x, _ := explain("mail__send", `{}`); !strings.Contains(x.Note, `there is no server "mail"`) {
 		t.Errorf("a server that nobody has: %q", x.Note)

@@ -14,8 +14,11 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// hidden stands for a secret.
-const hidden = "[hidden]"
+// hidden stands for a secret, and looksSecret for what [canon.Redact] takes for one.
+const (
+	hidden      = "[hidden]"
+	looksSecret = "[hidden: looks like a secret]"
+)
 
 // masked returns text without the secrets.
 func masked(text string, secrets []string) string {
@@ -63,6 +66,25 @@ func Secrets(texts ...[]byte) []string {
 // widest is how many characters of a line a Diff has: no terminal shows more.
 const widest = 400
 
+// referring matches a member of an object whose value is variables alone. Its name has
+// nothing to hide.
+var referring = regexp.MustCompile(`("[A-Za-z][A-Za-z0-9_-]{0,39}"\s*:\s*)"` + clients.Variables + `"`)
+
+// redacted is [canon.Redact] for a line of a configuration. What is shown all the same is
+// only ever the name of a variable, never what stood in its place.
+func redacted(line string) string {
+	text := canon.Redact(line)
+	if text == line {
+		return line
+	}
+	for _, m := range referring.FindAllStringSubmatch(line, -1) {
+		if strings.Count(line, m[1]) == 1 { // else nobody could tell which of them was hidden
+			text = strings.Replace(text, m[1]+`"`+looksSecret+`"`, m[0], 1)
+		}
+	}
+	return text
+}
+
 // Diff is how a file changes, line by line and without its secrets; empty if it
 // does not.
 func Diff(name string, before, after []byte, secrets []string) []string {
@@ -79,7 +101,7 @@ func Diff(name string, before, after []byte, secrets []string) []string {
 		if line = strings.TrimSuffix(line, "\n"); i == 0 || line == "" {
 			continue // the first line only names the files
 		}
-		all = append(all, line[:1]+canon.Fit(canon.EscapeLines(canon.Redact(line[1:])), widest))
+		all = append(all, line[:1]+canon.Fit(canon.EscapeLines(redacted(line[1:])), widest))
 	}
 	return all
 }

@@ -171,7 +171,7 @@ func (m *Maker) Refresh() {
 	defer m.mu.Unlock()
 	view := m.viewLocked()
 	old := m.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && old.Complete == view.Complete {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && len(old.Awaited) == len(view.Awaited) {
 		return
 	}
 	m.show(view)
@@ -209,7 +209,7 @@ func (m *Maker) viewLocked() *gate.View {
 			delete(m.cached, s.Name)
 		}
 		if !ok {
-			view.Complete = false
+			view.Complete, view.Awaited = false, append(view.Awaited, s.Name)
 			continue
 		}
 		if !s.Builtin {

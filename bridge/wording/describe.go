@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -192,19 +193,34 @@ func Describe(r approval.Request, o DescribeOptions) Description {
 
 // because says why r is asked: for a page, all of the reasons.
 func (d *Description) because(r approval.Request) {
+	named := false // the profile
 	for i, reason := range reasons(r) {
 		text := canon.Escape(reason.String())
 		if i == 0 && reason.Kind != profiles.KindRisk {
 			d.Rule = text
 		}
+		said := saidPlainly(r, reason)
+		named = named || said != "" || reason.Profile == r.Decision.Profile
+		text = cmp.Or(said, text)
 		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !guessedDifferently(r, reason.Rule) {
 			text += ", risk " + d.Risk
 		}
 		d.Why = append(d.Why, text)
 	}
-	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(reasons(r), func(reason profiles.Reason) bool { return reason.Profile == p }) {
+	if p := r.Decision.Profile; p != "" && !named {
 		d.Why = append(d.Why, "profile "+canon.Escape(p))
 	}
+}
+
+// saidPlainly is the sentence of a dialog about a reason of ours that asks: no rule of
+// the person's own names it. It is empty for any other reason.
+func saidPlainly(r approval.Request, reason profiles.Reason) string {
+	ofOurs := reason.Kind == profiles.KindRule && strings.HasPrefix(reason.Profile, profiles.BuiltinPrefix)
+	if reason.Disposition != profiles.Ask || reason.Kind != profiles.KindDefault && !ofOurs {
+		return ""
+	}
+	who, _ := asking(r, reason)
+	return cmp.Or(askedBy(r, reason), who+" asks before calls that may do harm")
 }
 
 // longCall is the number of bytes of arguments from which on hardly anybody

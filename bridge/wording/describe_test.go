@@ -162,6 +162,26 @@ func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
 	}
 }
 
+// What asks without a rule of the person's own is named as in a dialog.
+func TestDescriptionSaysWhyInTheWordsOfADialog(t *testing.T) {
+	byRisk := profiles.Reason{Kind: profiles.KindDefault, Disposition: profiles.Ask, Profile: "coding", Detail: "default: risk"}
+	for name, row := range map[string]struct {
+		risk    profiles.Risk
+		reasons []profiles.Reason
+		want    []string
+	}{
+		"by its risk":       {profiles.Medium, []profiles.Reason{byRisk, {Kind: profiles.KindRisk, Risk: profiles.Medium, Detail: "it changes something"}}, []string{"Your profile coding asks: it changes something", "risk medium: it changes something"}},
+		"by a high risk":    {profiles.High, []profiles.Reason{byRisk, {Kind: profiles.KindRisk, Risk: profiles.High, Detail: "destructiveHint"}}, []string{"Your profile coding asks before calls that may do harm", "risk high: destructiveHint"}},
+		"by a rule of ours": {profiles.Medium, []profiles.Reason{{Kind: profiles.KindRule, Disposition: profiles.Ask, Rule: "runs later", Profile: "builtin:coding@1"}}, []string{"Your profile coding asks about what runs later"}},
+	} {
+		r := question()
+		r.Decision.Profile, r.Decision.Risk, r.Decision.Reasons = "coding", row.risk, row.reasons
+		if got := Describe(r, DescribeOptions{}).Why; !slices.Equal(got, row.want) {
+			t.Errorf("%s: why is %q, want %q", name, got, row.want)
+		}
+	}
+}
+
 // A risk that a rule lowered is said once, with what was guessed of the tool.
 func TestDescriptionSaysWhichRuleLoweredTheRisk(t *testing.T) {
 	r := question()

@@ -357,16 +357,23 @@ func rule(r approval.Request) string {
 	return text + "."
 }
 
-// askedBy puts the reason that asks into a sentence, without its full stop.
-func askedBy(r approval.Request, reason profiles.Reason) string {
+// asking names what asks for a reason, and says whether its rules are ours. A profile that
+// extends one of ours stands for it.
+func asking(r approval.Request, reason profiles.Reason) (who string, ofOurs bool) {
 	who, mine := "Your policy", reason.Profile
-	ofOurs := strings.HasPrefix(mine, "builtin:")
+	ofOurs = strings.HasPrefix(mine, profiles.BuiltinPrefix)
 	if mine == "" || ofOurs && r.Decision.Profile != "" {
 		mine = r.Decision.Profile // which extends it
 	}
 	if mine != "" {
 		who = "Your profile " + profileName(mine)
 	}
+	return who, ofOurs
+}
+
+// askedBy puts the reason that asks into a sentence, without its full stop.
+func askedBy(r approval.Request, reason profiles.Reason) string {
+	who, ofOurs := asking(r, reason)
 	switch reason.Kind {
 	case profiles.KindAsklist:
 		if reason.Pattern == "*" {

@@ -160,8 +160,11 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 		}
 		complain(con, p)
 		title = profileview.Called(policy)
-		configured := func(server string) bool { return p.cfg.Servers[server] != nil }
-		x, err = profileview.Explain(view, policy, tool, args, p.roots(con).Workspace(ctx, nil, false), configured, p.gate.TimeToAnswer)
+		servers := profileview.Servers{
+			Has:      func(server string) bool { return p.cfg.Servers[server] != nil },
+			Disabled: func(server string) bool { s := p.cfg.Servers[server]; return s != nil && s.Disabled },
+		}
+		x, err = profileview.Explain(view, policy, tool, args, p.roots(con).Workspace(ctx, nil, false), servers, p.gate.TimeToAnswer)
 		return err
 	})
 	if err != nil {
