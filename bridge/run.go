@@ -74,6 +74,7 @@ func (r *run) update(e lifecycle.Event) bool {
 	}
 	switch e.Kind {
 	case lifecycle.LosesLease:
+		r.runner.o.Gate.Broker().Drop(r.id)
 		r.cancel(errLeaseLost)
 	case lifecycle.Suspends, lifecycle.HandsOver, lifecycle.Evicts:
 		r.runner.o.Gate.Broker().Suspend(r.id) // no call is sent any more, and what is asked stays open

@@ -153,8 +153,8 @@ func agreed(now, planned profiles.Decision) bool {
 	return sameDecision(planned, now) || planned.Disposition == profiles.Ask && !now.Exceeds(planned) && maps.Equal(now.Hidden, planned.Hidden)
 }
 
-// Lapse ends a run's plan, and returns the calls that people allowed and that were not
-// made.
+// Lapse forgets a run's plan, and returns the calls that people allowed and that were
+// not made. If the run is suspended and resumed, what is stored of the plan holds again.
 func (b *Broker) Lapse(run string) (unused []Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

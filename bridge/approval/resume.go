@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -59,6 +60,20 @@ func (b *Broker) Suspend(run string) {
 	}
 	b.questions.queue = slices.DeleteFunc(b.questions.queue, func(w *waitingCall) bool { return w.request.Run == run })
 	b.questions.forgetRun(run)
+	b.questions.admit()
+}
+
+// Drop forgets a run that another bridge goes on with. Its requests and grants stay as
+// they are stored, since they are that bridge's now. Calls that wait for people get no
+// answer; their contexts must end.
+func (b *Broker) Drop(run string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.questions.open, func(_ string, q *openQuestion) bool { return q.request.Run == run })
+	b.questions.queue = slices.DeleteFunc(b.questions.queue, func(w *waitingCall) bool { return w.request.Run == run })
+	b.questions.forgetRun(run)
+	delete(b.questions.plans, run)
+	delete(b.questions.grants.runs, run)
 	b.questions.admit()
 }
 

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,6 +92,49 @@ func TestAgainElsewhere(t *testing.T) {
 
 // A run may be suspended while its calls are still gathered, or wait for their turn.
 // People are asked about them all the same: nobody else moves it on.
+// A bridge that has lost a run to another one keeps nothing of it, and ends neither its
+// requests nor its grants: they are the other's.
+func TestDrop(t *testing.T) {
+	bubble(t, Limits{PerBridge: 2}, func(t *testing.T, b *Broker) {
+		wider := yes
+		wider.Scope, wider.Count = RunScope, 5
+		first := asks(t.Context(), b, question(1, remembered))
+		settle(t, b, only(t, b, "r1"), wider)
+		wantAnswer(t, first, "yes")
+		ctx, cancel := context.WithCancel(t.Context())
+		refused := asks(ctx, b, question(2))
+		settle(t, b, only(t, b, "r1"), no)
+		wantAnswer(t, refused, no.Reason)
+		planned := asks(ctx, b, next(3, 3, planning(next(0, 4))))
+		left := only(t, b, "r1").ID
+		other := asks(t.Context(), b, question(5, inRun("r2")))
+		only(t, b, "r2")
+		waiting := asks(ctx, b, question(6))
+		late := asks(t.Context(), b, question(7, inRun("r3")))
+		b.Drop("r1")
+		cancel()
+		answered(t, planned)
+		answered(t, waiting)
+		settle(t, b, only(t, b, "r3"), yes) // there is room for it
+		wantAnswer(t, late, "yes")
+		stillAsks(t, other)
+		if all := open(t, b.store); !slices.ContainsFunc(all, func(e StoredRequest) bool { return e.ID == left }) {
+			t.Errorf("the run's request is not open any more: %+v", all)
+		}
+		if all := grants(t, b); len(all) != 1 {
+			t.Errorf("the run's grants are %+v", all)
+		}
+		kept := []any{b.questions.plans["r1"], b.questions.limiter.denied["r1"], b.questions.limiter.refusals["r1"], b.questions.grants.runs["r1"], b.Waiting("r1")}
+		if diff := cmp.Diff([]any{(*plan)(nil), map[Key]Verdict(nil), 0, false, 0}, kept, cmp.Comparer(func(a, b *plan) bool { return a == b })); diff != "" {
+			t.Errorf("kept of the run (-want +got):\n%s", diff)
+		}
+		err := b.store.DropGrants(t.Context(), func(Grant) bool { return true }) // as the other bridge does
+		if err := errors.Join(err, b.Abandon(t.Context(), nil, func(e StoredRequest) bool { return e.ID == left })); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestSuspendedBeforePeopleAreAsked(t *testing.T) {
 	for name, row := range map[string]struct {
 		limits Limits

@@ -116,7 +116,7 @@ func Line(r ledger.Record) string {
 	case ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked:
 		text = join("  ", Shown(r.Path()), strings.ReplaceAll(string(r.Event), "_", " "), Shown(r.Approver), strings.Join(shownAll(r.Reasons), "; ")) + because
 	case ledger.Lapsed:
-		text = "  " + Shown(r.Path()) + " was allowed beforehand and was not made"
+		text = "  " + Shown(r.Path()) + " was allowed beforehand and not made before the run ended or was suspended"
 	case ledger.Granted, ledger.Revoked:
 		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), canon.Fit(Shown(string(r.Detail)), 120))
 	default:

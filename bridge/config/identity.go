@@ -53,9 +53,12 @@ func (s *Server) rotates(name string) bool {
 	return slices.ContainsFunc(s.Rotating, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
+// IsID reports whether a text can be the id of a configuration.
+func IsID(text string) bool { return idForm.MatchString(text) }
+
 // identity checks the configuration's id.
 func (c *checker) identity() {
-	if c.sound("/id") && !idForm.MatchString(c.config.ID) {
+	if c.sound("/id") && !IsID(c.config.ID) {
 		c.at("/id", fmt.Sprintf("the id %q is not made of at most 64 letters, digits, \".\", \"_\" and \"-\"", c.config.ID), "leave it out, and the place of the file tells the configuration from others")
 	}
 }

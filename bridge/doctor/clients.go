@@ -42,6 +42,9 @@ func (up *Checkup) clients(context.Context) []Finding {
 			all = append(all, warning(place.String(), err.Error(), "put the file right; the client may not read it either"))
 			continue
 		}
+		if place.Scope == clients.Local && len(servers) == 0 {
+			continue // it is a part of the client's file for the user, which is there without it
+		}
 		r := registered{place: place}
 		for _, s := range servers {
 			switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -175,6 +176,23 @@ func TestDoctorWithoutAConfiguration(t *testing.T) {
 	}
 	if got := findings(t, up); !slices.Equal(got, want) || up.Usable() {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// A client's file has local servers only where the folder has some in it.
+func TestDoctorLocalServers(t *testing.T) {
+	t.Parallel()
+	for local, want := range map[string]bool{`{}`: false, `{"here": {"command": "here"}}`: true} {
+		o, dir := checkup(t)
+		o.System.Folder = filepath.Join(dir, "work")
+		text := fmt.Sprintf(`{"mcpServers": {"files": {"command": "files"}}, "projects": {%q: {"mcpServers": %s}}}`, filepath.ToSlash(o.System.Folder), local)
+		if err := os.WriteFile(filepath.Join(dir, ".claude.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := findings(t, New(o))
+		if !slices.Contains(got, "clients|ok|Claude Code (user)|without the bridge") || slices.Contains(got, "clients|ok|Claude Code (local)|without the bridge") != want {
+			t.Errorf("with %s: got\n%s", local, strings.Join(got, "\n"))
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -109,7 +110,8 @@ func (c *call) binds(rule *profiles.RuleSpec, b approval.Bound) (term string, ok
 			return "", false // a port or a scheme of its own
 		}
 		rule.Hosts = append(rule.Hosts, literalGlob(b.Value))
-		return "", len(rule.Hosts) == 1
+		term, ok = c.argIs(b.Param, func(arg string) string { return arg + ".matches(" + quoted(securely(b.Value)) + ")" })
+		return term, ok && len(rule.Hosts) == 1
 	case approval.ToRecipient:
 		rule.Recipients = append(rule.Recipients, literalGlob(strings.ToLower(b.Value)))
 		return "", len(rule.Recipients) == 1
@@ -119,12 +121,34 @@ func (c *call) binds(rule *profiles.RuleSpec, b approval.Bound) (term string, ok
 	if b.Param == "store" && b.Value == c.tool.Server {
 		return "", true // its tools say that
 	}
-	value, isText := c.args.Value()[b.Param].(string)
-	quoted, err := json.Marshal(value)
-	if !isText || err != nil || !isName(b.Param) {
+	value, _ := c.args.Value()[b.Param].(string)
+	return c.argIs(b.Param, func(arg string) string { return arg + " == " + quoted(value) })
+}
+
+// argIs returns what is to hold of an argument as a term of a condition. It reports
+// false if that is no text of its own, or if its name cannot stand in a condition.
+func (c *call) argIs(name string, holds func(arg string) string) (term string, ok bool) {
+	if _, isText := c.args.Value()[name].(string); !isText || !isName(name) {
 		return "", false
 	}
-	return "args." + b.Param + " == " + string(quoted), true
+	return holds("args." + name), true
+}
+
+// securely returns the expression that fits the addresses of a host over HTTPS, on its
+// usual port: a rule's hosts are names alone, whatever answers there on another port.
+func securely(host string) string {
+	return `^(?i:(https://)?` + regexp.QuoteMeta(host) + `)\.?(:443)?([/?#]|$)`
+}
+
+// quoted returns a text as conditions write it.
+func quoted(text string) string {
+	var out strings.Builder
+	write := json.NewEncoder(&out)
+	write.SetEscapeHTML(false)
+	if err := write.Encode(text); err != nil {
+		return `""` // no text fails
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // isName reports whether an argument's name can stand in an expression as it is.

@@ -105,8 +105,24 @@ func TestAlways(t *testing.T) {
 		{"reading from one host",
 			one{"web", "fetch", `{"url":"https://go.dev/x"}`, fetch("go.dev")},
 			approval.Cover{Kind: "fetch", Bound: []approval.Bound{{Param: "url", Kind: approval.AtHost, Value: "go.dev"}}},
-			[]one{{"web", "fetch", `{"url":"https://go.dev/y"}`, fetch("go.dev")}},
-			[]one{{"web", "fetch", `{"url":"https://go.dev.evil.net/y"}`, fetch("go.dev.evil.net")}}},
+			[]one{
+				{"web", "fetch", `{"url":"https://go.dev/y"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"HTTPS://GO.dev:443?y"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"go.dev"}`, fetch("go.dev")},
+			},
+			[]one{
+				{"web", "fetch", `{"url":"https://go.dev.evil.net/y"}`, fetch("go.dev.evil.net")},
+				{"web", "fetch", `{"url":"http://go.dev/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"https://go.dev:8443/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"http://go.dev:443/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"https://go.dev:80/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"go.dev:8443"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"wss://go.dev/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"https://ann@go.dev/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":"https://go.dev:443@go.dev/x"}`, fetch("go.dev")},
+				{"web", "fetch", `{"url":["https://go.dev/x"]}`, fetch("go.dev")},
+				{"web", "fetch", `{}`, fetch("go.dev")},
+			}},
 		{"writing to one person",
 			one{"mail", "send", `{"to":"Ann@x.org","text":"hi"}`, mail("Ann@x.org")},
 			approval.Cover{Kind: "send", Bound: []approval.Bound{{Param: "to", Kind: approval.ToRecipient, Value: "Ann@x.org"}}, Free: []string{"text"}},
@@ -170,10 +186,16 @@ func TestAlwaysIsNotProposed(t *testing.T) {
 			*cover = bound(approval.Bound{Kind: approval.UnderFolder, Value: "/a"}, approval.Bound{Kind: approval.UnderFolder, Value: "/b"})
 		},
 		"another port": func(_ *call, cover *approval.Cover) {
-			*cover = bound(approval.Bound{Kind: approval.AtHost, Value: "x.org:8080"})
+			*cover = bound(approval.Bound{Param: "owner", Kind: approval.AtHost, Value: "x.org:8080"})
+		},
+		"no HTTPS": func(_ *call, cover *approval.Cover) {
+			*cover = bound(approval.Bound{Param: "owner", Kind: approval.AtHost, Value: "http://x.org"})
+		},
+		"a host in a list": func(_ *call, cover *approval.Cover) {
+			*cover = bound(approval.Bound{Param: "urls", Kind: approval.AtHost, Value: "x.org"})
 		},
 		"two hosts": func(_ *call, cover *approval.Cover) {
-			*cover = bound(approval.Bound{Kind: approval.AtHost, Value: "x.org"}, approval.Bound{Kind: approval.AtHost, Value: "y.org"})
+			*cover = bound(approval.Bound{Param: "owner", Kind: approval.AtHost, Value: "x.org"}, approval.Bound{Param: "owner", Kind: approval.AtHost, Value: "y.org"})
 		},
 		"two people": func(_ *call, cover *approval.Cover) {
 			*cover = bound(approval.Bound{Kind: approval.ToRecipient, Value: "a"}, approval.Bound{Kind: approval.ToRecipient, Value: "b"})

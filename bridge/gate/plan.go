@@ -131,8 +131,8 @@ func (r foresight) inLoop(c *call) bool {
 	return slices.ContainsFunc(r.sites.Calls, func(site analysis.CallSite) bool { return site.Loop && site.Position == c.Position })
 }
 
-// lapse records the calls that people allowed beforehand and that the run did not
-// make.
+// lapse records the calls that people allowed beforehand and that the run has not
+// made. One that was suspended may still make them, within approval.PlanFor.
 func (r foresight) lapse(ctx context.Context) error {
 	for _, i := range r.gate.broker.Lapse(r.ID) {
 		rec := ledger.Record{Event: ledger.Lapsed, Server: i.Server, Tool: i.Tool, Identity: i.Key.Identity, Args: i.Shown.JSON, Digest: i.Key.Args.String(),

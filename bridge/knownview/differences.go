@@ -43,6 +43,9 @@ func Findings(server string, r known.Recognition, listed []Listed, part bool) []
 	switch {
 	case r.Said != "" && !r.Accepted:
 		said, _, _ := strings.Cut(r.Said, "@")
+		if name != "" { // it may be another one
+			said = name
+		}
 		return []Finding{{Text: fmt.Sprintf("it is not accepted as %s: %s", r.Said, canon.Escape(r.Why)), Do: toAccept(server, r, said)}}
 	case r.Accepted:
 		return differences(r.Server, listed, part)

@@ -108,30 +108,46 @@ var roles = []known.Role{
 }
 
 // Tools is a table of what a server's tools are known to do, in the words of the file.
-// Below a tool are the arguments that change what it does.
+// Below a tool are the arguments that change what it does. The last column has what may
+// be long, in lines of its own.
 func Tools(s known.Server) [][]string {
-	table := [][]string{{"tool", "effects", "where", "net", "arguments", "besides"}}
+	table := [][]string{{"tool", "where", "net", "effects and arguments"}}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[name]
 		net := t.Net
 		if net == "" {
 			net = known.NetNone
 		}
-		table = append(table, []string{name, words(t.Effects), string(t.Where), string(net), arguments(t.Args), strings.Join(besides(t), ", ")})
+		table = append(table, []string{name, string(t.Where), string(net), below(words(t.Effects), arguments(t.Args), strings.Join(besides(t), ", "))})
 		for _, arg := range slices.Sorted(maps.Keys(t.When)) {
 			for _, value := range slices.Sorted(maps.Keys(t.When[arg])) {
-				table = append(table, change("  if "+arg+" is "+strings.ReplaceAll(value, "|", " or "), t.When[arg][value]))
+				table = append(table, changeIf(arg, strings.Split(value, "|"), t.When[arg][value]))
 			}
 		}
 		for _, arg := range slices.Sorted(maps.Keys(t.Adds)) {
-			table = append(table, change("  with "+arg+" also", t.Adds[arg]))
+			table = append(table, change("  with "+arg+" also", "", t.Adds[arg]))
 		}
 	}
 	return table
 }
 
-func change(when string, c known.Change) []string {
-	return []string{when, words(c.Effects), string(c.Where), string(c.Net), arguments(c.Args), ""}
+// changeIf is the row of a change that values of an argument make. Where these are many,
+// the last column has them.
+func changeIf(arg string, values []string, c known.Change) []string {
+	const widest = 50
+	if when := "  if " + arg + " is " + strings.Join(values, " or "); len(when) <= widest {
+		return change(when, "", c)
+	}
+	return change("  if "+arg+" is one of these", strings.Join(values, ", "), c)
+}
+
+func change(when, values string, c known.Change) []string {
+	return []string{when, string(c.Where), string(c.Net), below(values, words(c.Effects), arguments(c.Args))}
+}
+
+// below returns texts in a line each, without those that are empty.
+func below(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }
 
 // arguments are the names of arguments by their roles.

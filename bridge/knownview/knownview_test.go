@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/knownview"
+	"codemode-bridge/bridge/lines"
 	"codemode-bridge/profiles/known"
 
+	"charm.land/lipgloss/v2"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,13 +42,13 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	s := notes(t)
 	want := [][]string{
-		{"tool", "effects", "where", "net", "arguments", "besides"},
-		{"query", "read, write", "local", "none", "path: dir, file; sql: sql; place: mode", "mode only a, b, c, d and 1 more, file starts at dir"},
-		{"  if sql is select", "read", "", "", "", ""},
-		{"  with file also", "write", "workspace", "", "", ""},
-		{"read", "read", "workspace", "none", "path: path; plain: range.from, range.to", "repeatable, private"},
-		{"save", "write", "workspace", "none", "path: path; content: text", ""},
-		{"share", "send", "remote", "fixed", "recipient: to", "stateful"},
+		{"tool", "where", "net", "effects and arguments"},
+		{"query", "local", "none", "read, write\npath: dir, file; sql: sql; place: mode\nmode only a, b, c, d and 1 more, file starts at dir"},
+		{"  if sql is select", "", "", "read"},
+		{"  with file also", "workspace", "", "write"},
+		{"read", "workspace", "none", "read\npath: path; plain: range.from, range.to\nrepeatable, private"},
+		{"save", "workspace", "none", "write\npath: path; content: text"},
+		{"share", "remote", "fixed", "send\nrecipient: to\nstateful"},
 	}
 	if diff := cmp.Diff(want, knownview.Tools(s)); diff != "" {
 		t.Error(diff)
@@ -69,8 +71,8 @@ func TestEveryRole(t *testing.T) {
 	for _, s := range known.All() {
 		for i, row := range knownview.Tools(s)[1:] {
 			for arg := range s.Tools[row[0]].Args {
-				if !strings.Contains(row[4], arg) {
-					t.Errorf("%s, row %d: %s is not shown in %q", s.Name, i, arg, row[4])
+				if !strings.Contains(row[3], arg) {
+					t.Errorf("%s, row %d: %s is not shown in %q", s.Name, i, arg, row[3])
 				}
 			}
 		}
@@ -175,7 +177,8 @@ func TestFindingsOfAcceptance(t *testing.T) {
 		"nobody said":       {known.Recognize("", started("@"+files.Verified)), true, "it is started like filesystem, which is known", "servers accept files"},
 		"nobody pinned":     {known.Recognize("", started("")), true, "is not accepted", "servers accept files"},
 		"another is pinned": {known.Recognize("", started("@0.1.0")), true, "is not accepted", "start version " + files.Verified},
-		"as it was":         {known.Recognize("memory", started("@"+files.Verified)), false, "it is started like filesystem", "start it as it is known"},
+		"as it was":         {known.Recognize("memory", started("@"+files.Verified)), false, "it is started like filesystem", `write "known": "filesystem@` + files.Verified},
+		"by documentation":  {known.Recognize("memory", known.Started{Command: "uvx", Args: []string{"mcp-server-git"}}), false, "it is started like git", `leave "known" out; servers known git`},
 		"no longer so":      {known.Recognize("filesystem@0.1.0", started("@"+files.Verified)), false, "version 0.1.0 was accepted", `write "known": "filesystem@` + files.Verified},
 		"another version":   {known.Recognize("filesystem@0.1.0", started("")), false, "it is not accepted as filesystem@0.1.0", "start version " + files.Verified},
 		"another program":   {known.Recognize("filesystem", known.Started{Command: "mine"}), false, "it is not started in a way", "start it as it is known, or leave"},
@@ -192,6 +195,20 @@ func TestFindingsOfAcceptance(t *testing.T) {
 		}
 		if len(found) != 1 || found[0].Notice != row.notice || !strings.Contains(found[0].Text, row.text) || !strings.Contains(found[0].Do, row.do) {
 			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+// What is known of any server fits a terminal.
+func TestToolsFit(t *testing.T) {
+	t.Parallel()
+	for _, s := range known.All() {
+		for _, width := range []int{80, 120} {
+			for line := range strings.Lines(lines.Table(knownview.Tools(s), width)) {
+				if got := lipgloss.Width(strings.TrimSuffix(line, "\n")); got > width {
+					t.Errorf("%s: %d columns of %d: %s", s.Name, got, width, line)
+				}
+			}
 		}
 	}
 }

@@ -47,7 +47,7 @@ const (
 
 	Granted       Event = "grant"         // a verdict is remembered
 	Revoked       Event = "grant_revoked" // and is no longer remembered
-	Lapsed        Event = "lapsed"        // people allowed a call beforehand, and the run did not make it
+	Lapsed        Event = "lapsed"        // people allowed a call beforehand, which the run had not made when it ended or was suspended
 	ConfigChanged Event = "config"        // another policy or set of servers applies, or was refused
 	BridgeStarted Event = "bridge_started"
 	BridgeEnded   Event = "bridge_ended"

@@ -132,7 +132,7 @@ func (s *State) Step(e Event) bool {
 		}
 		s.Phase = Ended
 	case LosesLease:
-		if s.Phase == Ended {
+		if s.Phase == Ended || s.LeaseLost {
 			return false
 		}
 		s.Phase, s.LeaseLost = Suspended, true

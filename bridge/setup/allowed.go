@@ -157,6 +157,9 @@ func tooMuch(s *Server, c profiles.Call, profile *profiles.Profile) (why string,
 		return "", false, meant
 	}
 	if d.Risk > profiles.Medium {
+		if hintedAlone(c, profile) {
+			return "its server calls it destructive", true, meant
+		}
 		return "its risk is " + d.Risk.String(), true, meant
 	}
 	if d.Disposition != profiles.Ask || d.Manual || slices.ContainsFunc(d.Reasons, func(r profiles.Reason) bool {
@@ -176,6 +179,16 @@ func tooMuch(s *Server, c profiles.Call, profile *profiles.Profile) (why string,
 		}
 	}
 	return "", true, meant
+}
+
+// hintedAlone reports whether it is only the server's own hint that makes a call's risk
+// more than medium.
+func hintedAlone(c profiles.Call, profile *profiles.Profile) bool {
+	if c.Annotations.Destructive == nil || !*c.Annotations.Destructive {
+		return false
+	}
+	c.Annotations.Destructive = new(false)
+	return profile.Decide(c).Risk <= profiles.Medium
 }
 
 // reaches says why a tool of which it is known what it does is not offered: with some

@@ -84,7 +84,7 @@ func TestOffer(t *testing.T) {
 				Client: "Claude Code", Tools: []string{"hub__create_issue", "hub__add_note", "hub__create_directory"},
 				LeftOut: []string{
 					"hub__delete_issue: its risk is high", `hub__issue_publish: "publish" is in its name`, "hub__odd*: its name is unusual",
-					"hub__edit_file: its risk is high", "hub__fetch_it: a client denies it or asks",
+					"hub__edit_file: its server calls it destructive", "hub__fetch_it: a client denies it or asks",
 				},
 			}},
 		},

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,8 @@ var builtins = map[string]string{
 
 // A Plan says what a new configuration has besides servers.
 type Plan struct {
+	// ID tells it from others; without one, the place of its file does: see Identify.
+	ID string
 	// Profile is the name of its only profile, and Extends the template that this
 	// is, as "builtin:coding@1".
 	Profile, Extends string
@@ -56,14 +59,40 @@ func (p Plan) Words(short func(path string) string) string {
 const firstHead = `// The configuration of codemode-bridge. A bridge that runs takes an edit over by itself;
 // codemode-bridge check finds mistakes.
 {
-  // Paused runs and open questions belong to this id. Give a copy another.
-  "id": %q,
+  // %s
 
   // The MCP servers that scripts may call. "${NAME}" is a variable of the environment. "known":
   // what the bridge knows of it is accepted (servers known NAME). "quarantine": tools that are
   // new or have changed stay hidden until somebody accepts them (tools review).
   "servers": {
 `
+
+// Identify gives a plan the id of the configuration that it replaces, so that paused runs
+// and open questions stay with it; a new id, if there is none that it replaces. Kept is
+// false if the old one cannot be read: then the id is a new one, too.
+func (p *Plan) Identify(old config.JSONC) (kept bool) {
+	p.ID = "config-" + strings.ToLower(rand.Text()[:8])
+	if len(old) == 0 {
+		return true
+	}
+	plain, err := old.MarshalJSON()
+	var was struct {
+		ID string `json:"id"`
+	}
+	if err != nil || json.Unmarshal(plain, &was) != nil || was.ID != "" && !config.IsID(was.ID) {
+		return false
+	}
+	p.ID = was.ID
+	return true
+}
+
+// identity is what a configuration says of its id.
+func (p Plan) identity() string {
+	if p.ID == "" {
+		return `Paused runs and open questions belong to the place of this file: there is no "id".`
+	}
+	return fmt.Sprintf("Paused runs and open questions belong to this id. Give a copy another.\n  \"id\": %q,", p.ID)
+}
 
 // after is what stands behind the servers of a new configuration.
 func (p Plan) after() string {
@@ -115,10 +144,9 @@ func NewFirst(system clients.System) *Import {
 // wrong with the text of a configuration: a server that would be a mistake there gets
 // a Problem and is left out.
 func First(i *Import, plan Plan, check func(text []byte) error) ([]byte, error) {
-	id := "config-" + strings.ToLower(rand.Text()[:8])
 	for {
 		var text strings.Builder
-		fmt.Fprintf(&text, firstHead, id)
+		fmt.Fprintf(&text, firstHead, plan.identity())
 		for _, s := range i.New() {
 			fmt.Fprintf(&text, "    %q: %s,\n", s.As, strings.ReplaceAll(string(s.Text()), "\n", "\n    "))
 		}

@@ -129,6 +129,41 @@ func TestFirst(t *testing.T) {
 	}
 }
 
+// A configuration that replaces another keeps its id, or that there is none.
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		old  string
+		kept bool
+		want string // "new" for a new one
+	}{
+		{``, true, "new"},
+		{`{"id": "mine", /* a note */ "servers": {},}`, true, "mine"},
+		{`{"servers": {}}`, true, ""},
+		{`{"id": "mine", `, false, "new"},
+		{`{"id": 7}`, false, "new"},
+		{`{"id": "not one"}`, false, "new"},
+	} {
+		p := plan
+		kept := p.Identify(config.JSONC(test.old))
+		text, err := First(NewFirst(clients.System{}), p, good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := cfg.ID
+		if strings.HasPrefix(got, "config-") {
+			got = "new"
+		}
+		if kept != test.kept || got != test.want {
+			t.Errorf("%s: kept %v, %q, want %v, %q", test.old, kept, cfg.ID, test.kept, test.want)
+		}
+	}
+}
+
 // What an installation does, a removal undoes to the byte.
 func TestInstallAndUninstall(t *testing.T) {
 	system, dir := home(t, map[string]string{".cursor/mcp.json": cursor}, "ISSUES_TOKEN")

@@ -196,8 +196,8 @@ func (d Description) argumentLines(room int) []string {
 }
 
 // shownCalls returns the numbers of the calls that a dialog has room for: one of each
-// place of the script and each reason to ask, those of the highest risk first, and then
-// as many more as there is room for.
+// place of the script and each reason to ask, those of the highest risk first, then the
+// last call, where a loop has got to, and as many more as there is room for.
 func (d Description) shownCalls() map[int]bool {
 	type place struct {
 		tool string
@@ -216,7 +216,7 @@ func (d Description) shownCalls() map[int]bool {
 			shown[d.Calls[n].Number] = true
 		}
 	}
-	for _, c := range d.Calls {
+	for _, c := range slices.Concat(d.Calls[max(0, len(d.Calls)-1):], d.Calls) {
 		if len(shown) < approval.MaxPlaces {
 			shown[c.Number] = true
 		}

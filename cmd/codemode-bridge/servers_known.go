@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/knownview"
+	"codemode-bridge/bridge/lines"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -42,7 +44,9 @@ func knownServersCommand(con *console) *cobra.Command {
 			if con.JSON {
 				return con.PrintJSON(knownview.Server{Name: s.Name, Server: s})
 			}
-			con.PrintLines(append(knownview.Head(s), ""))
+			for _, line := range append(knownview.Head(s), "") {
+				con.PrintLines(fitted(line, con.Width()))
+			}
 			if err := con.Table(knownview.Tools(s)); err != nil {
 				return err
 			}
@@ -53,6 +57,18 @@ func knownServersCommand(con *console) *cobra.Command {
 	c.ValidArgsFunction = cobra.FixedCompletions(known.Names(), cobra.ShellCompDirectiveNoFileComp)
 	con.JSONFlag(c)
 	return c
+}
+
+// fitted breaks a line to fit a width; 0 means unlimited.
+func fitted(line string, width int) []string {
+	if width == 0 {
+		return []string{line}
+	}
+	all := lines.Hang(line, width, "      ")
+	for i, part := range all {
+		all[i] = strings.TrimRight(part, " ")
+	}
+	return all
 }
 
 // acceptServer accepts what is known of a server that the configuration has.

@@ -342,6 +342,8 @@ func TestIdentify(t *testing.T) {
 		{known.Started{Command: "uvx", Args: []string{"mcp-server-git>=1"}}, "", ""},
 		{known.Started{Command: "uvx", Args: []string{"--from", "evil", "mcp-server-git"}}, "", ""},
 		{known.Started{Command: "uvx", Args: []string{"@modelcontextprotocol/server-memory"}}, "", ""},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-fetch", "--ignore-robots-txt"}}, "fetch-reference", ""},
+		{known.Started{Command: "uvx", Args: []string{"mcp-server-fetch", "--proxy-url", "http://proxy.example"}}, "", ""},
 		{known.Started{Command: "uvx", Args: []string{"mcp-server-git"}, Env: []string{"UV_INDEX_URL"}}, "", ""},
 		{npx("-y", "mcp-remote", "https://mcp.context7.com/mcp"), "context7", ""},
 		{npx("-y", "mcp-remote@0.1.29", "https://mcp.context7.com/mcp", "--transport", "http-only"), "context7", ""},

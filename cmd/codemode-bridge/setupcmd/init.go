@@ -80,6 +80,9 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 	if err != nil {
 		return err
 	}
+	if !plan.Identify(file.Text) {
+		con.Told("the id of the configuration that is there cannot be read: the new one has another, and paused runs and open questions stay with the old one")
+	}
 	found := setup.NewFirst(con.System())
 	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.Err, "passed over %s: %v\n", place, err) })
 	if errors.Is(err, setup.ErrNoSource) {
