@@ -156,7 +156,7 @@ func (o order) access() access {
 	} else {
 		a.read = append(a.read, "/etc", "/proc", "/dev", "/sys")
 		a.read = append(a.read, o.Box.Read...)
-		a.run = append(append(append(a.run, system...), o.Box.Read...), o.Box.Write...)
+		a.run = append(append(append(a.run, systemFolders...), o.Box.Read...), o.Box.Write...)
 	}
 	if o.Box.Run != nil {
 		a.read = append(a.read, a.run...)

@@ -2,8 +2,30 @@ package confine
 
 import (
 	"io"
+	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
+)
+
+// Names is where the addresses come from that the names of a box get inside it: a network
+// for tests of networks (RFC 2544), which nothing else uses.
+var Names = netip.MustParsePrefix("198.18.0.0/15")
+
+// A Socket is a socket of a box that the bridge serves.
+type Socket struct {
+	File *os.File
+	Kind SocketKind
+	Port uint16 // of a Relay
+}
+
+// A SocketKind says what for.
+type SocketKind string
+
+// The kinds of sockets.
+const (
+	Lookup SocketKind = "lookup" // questions about names, UDP
+	Relay  SocketKind = "relay"  // connections to names, TCP
 )
 
 // maxSockets bounds how many sockets a box passes on: one for names, and one for each

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what any program needs of the machine, to read and to run.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu"}
-
 // settings is what programs look up below /etc: how to find libraries, names, the time,
 // certificates and fonts. The rest of /etc, such as /etc/shadow and the keys of the
 // machine, a box does not have.
@@ -92,7 +89,7 @@ func newRoot(box Box, dir, home string) error {
 // fill mounts what the box has. Writable places come last, so that one inside a
 // readable one is writable.
 func (r root) fill(box Box, dir, home string) error {
-	for _, path := range system {
+	for _, path := range systemFolders {
 		if err := r.have(path, false); err != nil {
 			return err
 		}
@@ -161,11 +158,13 @@ func ordered(read, write []string) []place {
 	return places
 }
 
-// have brings a path of the machine into the box, with all below it; the links on its
-// way are followed on the machine. What the machine does not have, the box does not have.
+// have brings a path of the machine into the box, with all below it. A link on its way is
+// a link in the box, too, and what it leads to comes along. What the machine does not
+// have, the box does not have.
 func (r root) have(path string, write bool) error {
-	if target, err := os.Readlink("/old" + path); err == nil && slices.Contains(system, path) && !filepath.IsAbs(target) {
-		return os.Symlink(target, r.at+path) // /bin is usr/bin
+	path, err := r.follow(path)
+	if err != nil {
+		return err
 	}
 	old, err := unix.Open("/old", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -211,6 +210,40 @@ func (r root) have(path string, write bool) error {
 		return fmt.Errorf("having %s: %w", path, err)
 	}
 	return nil
+}
+
+// follow makes the links on the way to a path, and returns where they lead.
+func (r root) follow(path string) (string, error) {
+	const most = 40 // as the kernel does
+	for range most {
+		link, target, rest := firstLink(path)
+		if link == "" {
+			return path, nil
+		}
+		if err := r.folder(filepath.Dir(link)); err != nil {
+			return "", err
+		}
+		if err := os.Symlink(target, r.at+link); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(link), target)
+		}
+		path = filepath.Join(target, rest)
+	}
+	return "", fmt.Errorf("%s: too many links", path)
+}
+
+// firstLink finds the first link on the way to a path of the machine.
+func firstLink(path string) (link, target, rest string) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i := range parts {
+		link = "/" + filepath.Join(parts[:i+1]...)
+		if target, err := os.Readlink("/old" + link); err == nil {
+			return link, target, filepath.Join(parts[i+1:]...)
+		}
+	}
+	return "", "", ""
 }
 
 func (r root) folder(path string) error {

@@ -3,6 +3,7 @@ package confine
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -15,10 +16,19 @@ func TestMain(m *testing.M) {
 
 func TestTry(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Box{Write: []string{dir}, Net: Net{}}.Start(os.Args[0], func() *exec.Cmd {
-		c := exec.Command("/bin/sh", "-c", "id; ls / /etc /dev /tmp; cat /etc/shadow; ls /root /work; touch "+dir+"/a && echo wrote; touch /usr/x; echo $$; ps ax; mount | head -50; cat /proc/self/status | grep -E 'Cap|Secc|NoNew'; unshare -Ur true; python3 -c 'import socket; socket.create_connection((\"1.1.1.1\",80),2)'")
+	env := []string{"PATH=/usr/bin:/bin", "HOME=/tmp/lead/home", "npm_config_offline=true","npm_config_cache=/tmp/lead/cache1"}
+	prog := "/usr/bin/npx"
+	needs := Needs(prog, env)
+	t.Log(needs)
+	p, err := Box{Write: []string{dir,"/tmp/lead/cache1"}, Read: needs, Net: Net{}}.Start(os.Args[0], func() *exec.Cmd {
+		c := exec.Command(prog, "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", dir)
+		c.Args[0] = "npx"
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
-		c.Env = []string{"PATH=/usr/bin:/bin", "HOME=/root"}
+		c.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write_file","arguments":{"path":"` + dir + `/x","content":"hi"}}}
+`)
+		c.Env = env
 		return c
 	})
 	if err != nil {
