@@ -23,7 +23,7 @@ type CallSite struct {
 	// Position is where the call is.
 	Position Position `json:"position"`
 	// Args are the call's arguments as JSON, when all of them are literals
-	// and short enough to show.
+	// and not too long.
 	Args string `json:"args,omitempty"`
 	// Loop reports whether the call is inside a loop, or in a function
 	// passed to something that usually is one (map, forEach, ...).

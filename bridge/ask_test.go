@@ -109,7 +109,7 @@ func TestAPersonDecides(t *testing.T) {
 				if len(asked) != 1 {
 					t.Fatalf("asked %d times", len(asked))
 				}
-				for _, want := range []string{"echo", "server `\"a\"`", "`\"/tmp/x\"`", "Your profile p asks before every call", "No answer by "} {
+				for _, want := range []string{"echo", "server `a`", "`\"/tmp/x\"`", "Your profile p asks before every call", "No answer by "} {
 					if !strings.Contains(asked[0].Message, want) {
 						t.Errorf("%q is missing from\n%s", want, asked[0].Message)
 					}
@@ -407,8 +407,8 @@ func TestSeveralToolsAreOneQuestion(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"• Call 1: `\"b__echo\"`, n: `1`", "• Call 2: `\"a__echo\"`, n: `2`", "• Call 3: `\"b__echo\"`, n: `3`",
-		"• Call 4: `\"a__echo\"`, n: `4`", "• Call 5: `\"b__echo\"`, n: `5`"}, rows); len(asked) != 1 || diff != "" {
+	if diff := cmp.Diff([]string{"• Call 1: `b__echo`, n: `1`", "• Call 2: `a__echo`, n: `2`", "• Call 3: `b__echo`, n: `3`",
+		"• Call 4: `a__echo`, n: `4`", "• Call 5: `b__echo`, n: `5`"}, rows); len(asked) != 1 || diff != "" {
 		t.Errorf("asked %d times (-want +got):\n%s", len(asked), diff)
 	}
 }

@@ -400,8 +400,8 @@ func (n *neighbourhood) answer(p *process) {
 	n.say(p, one(n.rand, open), n.rand.Intn(3) > 0)
 }
 
-// say brings a yes or a no to a question at a bridge, and writes it into the
-// model's books.
+// say brings a yes or a no to a question at a bridge, or a yes to some of its calls
+// alone, and writes it into the model's books.
 func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 	v := approval.Verdict{Approve: yes}
 	switch {
@@ -409,22 +409,27 @@ func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 		v.Reason = approval.Declined
 	case e.Decision.Remember && n.rand.Intn(3) == 0:
 		v.Scope = approval.SessionScope
+	case len(e.Items) > 1 && n.rand.Intn(3) == 0:
+		v.Rows = []int{one(n.rand, e.Items).Call}
 	}
-	about := make(map[numbered]consent)
+	about, refused := make(map[numbered]consent), make(map[numbered]bool)
 	for _, i := range e.Items {
 		var args struct{ Number int }
 		if err := json.Unmarshal(i.Shown.JSON, &args); err != nil {
 			n.Error(err)
 		}
-		about[numbered{e.Run, args.Number}] = consent{i.Key.Configuration, i.Key.Server, i.Key.Identity}
+		call := numbered{e.Run, args.Number}
+		if !v.About(i.Call).Approve {
+			refused[call] = true
+			continue
+		}
+		about[call] = consent{i.Key.Configuration, i.Key.Server, i.Key.Identity}
 	}
-	n.log("at %s, %v %s is said to %v of script %d", p.name, v.Approve, v.Scope, slices.Collect(maps.Keys(about)), n.scriptOf(e.Run))
+	n.log("at %s, yes %s is said to %v, and no to %v of script %d", p.name, v.Scope, slices.Collect(maps.Keys(about)), slices.Collect(maps.Keys(refused)), n.scriptOf(e.Run))
 	n.mu.Lock()
 	yeses, grants := maps.Clone(n.model.yeses), slices.Clone(n.model.grants)
 	for call, c := range about {
-		if v.Approve { // it stands in the books before anybody hears of it
-			n.model.yeses[call] = c
-		}
+		n.model.yeses[call] = c // it stands in the books before anybody hears of it
 		if v.Scope == approval.SessionScope {
 			n.model.grants = append(n.model.grants, granted{c, e.Items[0].Key.Session})
 		}
@@ -437,10 +442,8 @@ func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 	case kept: // it may count later
 	case !counts:
 		n.model.yeses, n.model.grants = yeses, grants
-	case !v.Approve:
-		for call := range about {
-			n.model.noes[call] = true
-		}
+	default:
+		maps.Copy(n.model.noes, refused)
 	}
 }
 

@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,9 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 		parent, ok := b.layers[*l.spec.Extends]
 		switch {
 		case !ok:
-			b.problem(at+"/extends", fmt.Sprintf("there is no profile %q", *l.spec.Extends), near(*l.spec.Extends, b.extendable()))
+			all := b.extendable()
+			hint := cmp.Or(near(*l.spec.Extends, all), near(BuiltinPrefix+*l.spec.Extends, all))
+			b.problem(at+"/extends", fmt.Sprintf("there is no profile %q", *l.spec.Extends), hint)
 		case parent.resolving:
 			b.problem(at+"/extends", "the profiles extend each other in a circle: "+b.circle(l.name), "")
 		default:

@@ -28,6 +28,9 @@ type Meaning struct {
 	Commands   []string
 	// Spends reports whether an amount of money is among the arguments.
 	Spends bool
+	// Orders reports that what is pressed on a page says that something is bought or
+	// booked by it.
+	Orders bool
 	// Carries are the arguments with something that should not leave this machine
 	// unseen: a secret, or what another server answered.
 	Carries []CarriedFact
@@ -35,6 +38,10 @@ type Meaning struct {
 	Unknown []string
 	// Repeatable reports that the call may be made twice.
 	Repeatable bool
+	// Triggers reports that the code which the call runs is what somebody has set up to
+	// run at such a change, such as the hooks of a repository and the CI of what is
+	// pushed to it: the call brings none that would run, and goes nowhere new.
+	Triggers bool
 }
 
 // A PathFact is where one path of a call leads.
@@ -66,6 +73,9 @@ type HostFact struct {
 	Doubt string
 	// New reports that no person approved a call to it before, in this session.
 	New bool
+	// Bare reports that the address says where, and nothing else that could matter there
+	// or be carried away in it, and looks like no other: see [HostNamed].
+	Bare bool
 	// Beyond reports that the call may reach more than this host, as a page in a
 	// browser does, or that another machine looks the name up: it is not localhost,
 	// whatever its name.
@@ -79,6 +89,9 @@ func (h HostFact) local() bool { return !h.Beyond && local(h.Name) }
 type RecipientFact struct {
 	Param, Name string
 	New         bool
+	// Member reports that what the call changes is only given to them where they work
+	// already, as an issue is to whom it is assigned: no message goes to them.
+	Member bool
 }
 
 // A CarriedFact is one argument that carries something out.
@@ -349,15 +362,19 @@ func (s *RuleSpec) meaningKeys() []meaningKey {
 // reason.
 //
 // High is for what cannot be undone, spends, runs code, names secrets, or goes to
-// somebody or somewhere new.
+// somebody or somewhere new. A page that is only read is medium, wherever it is, if
+// its address carries nothing; and so is what merely sets off what others have set up.
 func (m *Meaning) risk() Reason {
 	say := func(r Risk, format string, args ...any) Reason {
 		return Reason{Kind: KindRisk, Risk: r, Detail: fmt.Sprintf(format, args...)}
 	}
 	for _, e := range []string{"spend", "execute", "delete"} {
-		if slices.Contains(m.Effects, e) {
+		if slices.Contains(m.Effects, e) && (e != "execute" || !m.Triggers) {
 			return say(High, "%s", map[string]string{"spend": "it spends money", "execute": "it runs code", "delete": "what it deletes is gone"}[e])
 		}
+	}
+	if m.Orders && changes(m.Effects) {
+		return say(High, "it says that it buys or books something")
 	}
 	for _, p := range m.Paths {
 		switch {
@@ -369,17 +386,21 @@ func (m *Meaning) risk() Reason {
 			return say(High, "%s is outside the workspace", p.Param)
 		}
 	}
+	out, secret := m.carriesOut()
+	bare := !changes(m.Effects) && out == ""
 	for _, h := range m.Hosts {
-		if h.Doubt != "" || h.New && !h.local() {
+		if m.Triggers {
+			break // it goes where somebody has set it up to go
+		}
+		if h.Doubt != "" || h.New && !h.local() && !(bare && h.Bare) {
 			return say(High, "%s names a host that is new here", h.Param)
 		}
 	}
 	for _, r := range m.Recipients {
-		if r.New && changes(m.Effects) {
+		if r.New && !r.Member && changes(m.Effects) {
 			return say(High, "%s names a recipient who is new here", r.Param)
 		}
 	}
-	out, secret := m.carriesOut()
 	switch {
 	case secret:
 		return say(High, "%s", out)

@@ -157,6 +157,25 @@ func TestRiskByMeaning(t *testing.T) {
 		{High, Meaning{Effects: []string{"send"}, Where: "remote", Recipients: []RecipientFact{{Param: "to", Name: "bob", New: true}}}, "recipient"},
 		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Recipients: []RecipientFact{{Param: "database", Name: "hr", New: true}}}, "nobody has approved"},
 		{High, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "example.com", New: true}}}, "new here"},
+		// A page that is only read, at an address that says only where.
+		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "example.com", New: true, Bare: true}}}, "a host"},
+		{High, Meaning{Effects: []string{"read", "send"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "example.com", New: true, Bare: true}}}, "new here"},
+		{High, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Doubt: "the URL has a user name", Bare: true}}}, "new here"},
+		{High, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "example.com", New: true, Bare: true}},
+			Carries: []CarriedFact{{Param: "url", What: "what mail answered"}}}, "new here"},
+		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "localhost", New: true, Beyond: true, Bare: true}}}, "a host"},
+		// What others have set up runs by it.
+		{Medium, Meaning{Effects: []string{"write", "execute"}, Where: "workspace", Triggers: true}, "changes"},
+		{Medium, Meaning{Effects: []string{"write", "execute"}, Where: "remote", Net: "chosen", Triggers: true, Hosts: []HostFact{{Doubt: "nobody knows", New: true}}}, "changes"},
+		{High, Meaning{Effects: []string{"write", "execute", "delete"}, Where: "remote", Triggers: true}, "gone"},
+		{High, Meaning{Effects: []string{"write", "execute"}, Where: "workspace", Triggers: true, Paths: []PathFact{outside("/srv/other")}}, "outside"},
+		{High, Meaning{Effects: []string{"write", "execute"}, Where: "remote", Triggers: true, Carries: []CarriedFact{{Param: "message", What: "a secret", Secret: true}}}, "a secret"},
+		// No message goes to whom an issue is given.
+		{Medium, Meaning{Effects: []string{"write", "send"}, Where: "remote", Recipients: []RecipientFact{{Param: "assignee", Name: "bob", New: true, Member: true}}}, "changes"},
+		{High, Meaning{Effects: []string{"write", "send"}, Where: "remote", Recipients: []RecipientFact{{Name: "bob", New: true, Member: true}, {Param: "to", Name: "eve", New: true}}}, "recipient"},
+		// What is pressed says that it costs something.
+		{High, Meaning{Effects: []string{"write", "send"}, Where: "remote", Orders: true}, "buys"},
+		{Low, Meaning{Effects: []string{"read"}, Where: "remote", Orders: true}, "only reads"},
 		{High, write("workspace", outside("/etc/hosts")), "outside"},
 		{High, write("workspace", hook), "git runs it"},
 		{High, read("workspace", secret), "passwords"},
@@ -374,11 +393,13 @@ func TestBuiltinProfiles(t *testing.T) {
 	if other := set(t, text, builtins("ask")); other.Revision() == s.Revision() {
 		t.Error("another builtin, and the same revision")
 	}
-	_, problems := Parse(spec(t, `{"profiles": {"p": {"extends": "builtin:carefull@1"}}}`), builtins("allow"))
-	if len(problems) != 1 || !strings.Contains(problems[0].String(), `did you mean "builtin:careful@1"?`) {
-		t.Errorf("a slip: %v", problems)
+	for _, name := range []string{"builtin:carefull@1", "builtin:careful", "careful"} {
+		_, problems := Parse(spec(t, `{"profiles": {"p": {"extends": "`+name+`"}}}`), builtins("allow"))
+		if len(problems) != 1 || !strings.Contains(problems[0].String(), `did you mean "builtin:careful@1"?`) {
+			t.Errorf("%s: %v", name, problems)
+		}
 	}
-	_, problems = Parse(spec(t, `{"profiles": {"builtin:careful@1": {}}}`))
+	_, problems := Parse(spec(t, `{"profiles": {"builtin:careful@1": {}}}`))
 	if len(problems) != 1 {
 		t.Errorf("a profile of one's own with such a name: %v", problems)
 	}

@@ -69,6 +69,11 @@ func hostOf(raw string) (string, error) {
 // HostNamed returns the fact about a host that an argument names, by a URL or by
 // itself. Whatever two programs could read in two ways is doubtful: a URL with a
 // user before the host looks like another host to people.
+//
+// It is bare if nothing could be carried in it, or be done by it: a host with a plain
+// path, on the usual port. An address in a network at hand (a number, or a name of
+// one part) is not, since what answers there may take orders by address, and neither
+// is a host that is made to look like another one. Of this machine, any port is usual.
 func HostNamed(param, text string) HostFact {
 	f := HostFact{Param: param}
 	raw := text
@@ -92,8 +97,62 @@ func HostNamed(param, text string) HostFact {
 		f.Doubt = "it is no address of the web"
 		return f
 	}
-	f.Name = host
+	f.Name, f.Bare = host, saysOnlyWhere(raw, host)
 	return f
+}
+
+// saysOnlyWhere reports whether an address of the web says where, and nothing else.
+func saysOnlyWhere(raw, host string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" || strings.Contains(raw, "#") {
+		return false
+	}
+	if !local(host) && (u.Port() != "" && u.Port() != "80" && u.Port() != "443" || !ordinaryHost(host)) {
+		return false
+	}
+	path := strings.ReplaceAll(u.EscapedPath(), "/@", "/") // as in the name of a package, or of somebody
+	if len(path) > mostBarePath || strings.ContainsAny(path, "%=;&$*,:@") {
+		return false
+	}
+	return !slices.ContainsFunc(strings.FieldsFunc(u.Path, func(c rune) bool { return strings.ContainsRune("/-_.~+@", c) }), coded)
+}
+
+// mostBarePath is how long the path of an address may be that says only where.
+const mostBarePath = 120
+
+// ordinaryHost reports whether a name is one of the public network and carries nothing:
+// neither a number, nor a word in another script or a code, nor another host's name
+// before its own, as "example.com.login.example" has.
+func ordinaryHost(host string) bool {
+	labels := strings.Split(host, ".")
+	if _, err := netip.ParseAddr(host); err == nil || len(labels) < 2 || len(labels) > 5 {
+		return false
+	}
+	for i, label := range labels {
+		if len(label) > 30 || strings.HasPrefix(label, "xn--") || coded(label) {
+			return false
+		}
+		if i > 0 && i < len(labels)-2 && slices.Contains(endsOfHosts, label) {
+			return false
+		}
+	}
+	last := labels[len(labels)-1]
+	return strings.Trim(last, "0123456789") != "" && !slices.Contains([]string{"local", "internal", "lan", "home", "corp", "localhost"}, last)
+}
+
+// endsOfHosts end the names of most hosts that people know.
+var endsOfHosts = strings.Fields("com org net edu gov io dev app co ai de uk fr eu us ch at nl it es pl se no dk jp cn in br ca au")
+
+// coded reports whether a word could be a token, a number of somebody, or something
+// else that is not for reading.
+func coded(word string) bool {
+	digits := len(word) - len(strings.Map(func(c rune) rune {
+		if '0' <= c && c <= '9' {
+			return -1
+		}
+		return c
+	}, word))
+	return len(word) > 30 || digits > 8 || digits > 2 && len(word) >= 16
 }
 
 // cleanText cleans the path in s like path.Clean, but keeps what a pattern

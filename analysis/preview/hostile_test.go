@@ -63,8 +63,23 @@ func TestManyCalls(t *testing.T) {
 func TestLongNamesAndArguments(t *testing.T) {
 	long := strings.Repeat("x", preview.MaxArgs)
 	got := report(t, fmt.Sprintf("codemode.a__b({x: %q}); codemode[%q]();", long, long))
-	if want := "1:1 a__b\n1:525 ? {}\nunknown: 1\n"; listing(got) != want {
+	if want := fmt.Sprintf("1:1 a__b\n1:%d ? {}\nunknown: 1\n", len(long)+25); listing(got) != want {
 		t.Errorf("got %s, want %s", listing(got), want)
+	}
+}
+
+// A report has the arguments of its first sites, as many as fit together.
+func TestManyArguments(t *testing.T) {
+	long := strings.Repeat("x", preview.MaxArgs-10)
+	got := report(t, strings.Repeat(fmt.Sprintf("codemode.a__b({x: %q});\n", long), 10)+"codemode.a__b({x: 1});")
+	all, known := 0, 0
+	for _, c := range got.Calls {
+		if all += len(c.Args); c.Args != "" {
+			known++
+		}
+	}
+	if len(got.Calls) != 11 || known != preview.MaxLiterals/preview.MaxArgs+1 || all > preview.MaxLiterals || got.Truncated {
+		t.Errorf("%d of %d calls have arguments, %d bytes in all; truncated %v", known, len(got.Calls), all, got.Truncated)
 	}
 }
 

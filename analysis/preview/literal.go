@@ -11,7 +11,7 @@ import (
 )
 
 // literals returns the arguments of a tool call as JSON, as the tool would
-// get them, or "" if they are not all literals or too long to show. Constants
+// get them, or "" if they are not all literals or too long. Constants
 // that are strings count as literals.
 func (w *walker) literals(args []ast.Expression, s *scope) string {
 	if len(args) == 0 {

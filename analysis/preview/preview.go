@@ -37,8 +37,10 @@ import (
 const (
 	// MaxCalls is how many call sites a report holds.
 	MaxCalls = 200
-	// MaxArgs is the length in bytes up to which a site's arguments are shown.
-	MaxArgs = 500
+	// MaxArgs is the length in bytes up to which a report has a site's arguments, and
+	// MaxLiterals that of the arguments of all its sites.
+	MaxArgs     = 16 << 10
+	MaxLiterals = 64 << 10
 
 	// maxDepth is how deep the tree is walked. Chains nest too: the sum of
 	// 1,000 terms is 1,000 deep. A level costs less than 1 KB of stack.
@@ -82,6 +84,7 @@ type walker struct {
 	at        func(file.Idx) analysis.Position
 	reporting bool
 	report    analysis.Report
+	literal   int // bytes of arguments in report
 	steps     int
 
 	scopes    map[ast.Node]*scope
@@ -557,6 +560,10 @@ func (w *walker) site(name string, idx file.Idx, args string, in context) {
 	if name == "" {
 		w.report.Unknown++
 	}
+	if w.literal+len(args) > MaxLiterals {
+		args = ""
+	}
+	w.literal += len(args)
 	w.report.Calls = append(w.report.Calls, analysis.CallSite{
 		Name: name, Position: w.at(idx), Args: args, Loop: in.loop, Branch: in.branch,
 	})

@@ -70,6 +70,9 @@ func (s edits) always(who *caller, w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return &failure{http.StatusForbidden, "role", canon.Escape(err.Error()), "somebody with another role, or a higher limit, can"}
 	}
+	if err := signed.Valid(e.Request, s.o.Now()); err != nil { // nothing is written for a yes that could not count
+		return invalid(canon.Escape(err.Error()), "answer the request by itself")
+	}
 	detail, _ := json.Marshal(map[string]string{"edit": "always", "was": revision, "request": e.ID})
 	if err := s.save(r.Context(), who, p.Text, revision, detail); err != nil {
 		return err

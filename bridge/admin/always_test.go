@@ -48,6 +48,18 @@ func TestAlways(t *testing.T) {
 	post("ada", body("one+")).refused(422, "invalid")
 }
 
+// No rule is written for a yes that could not count.
+func TestAlwaysNeedsAYesThatCounts(t *testing.T) {
+	b := newBench(t)
+	needsReason := rememberable
+	needsReason.RequireReason = true
+	e, _ := b.ask(question{decision: needsReason, always: &profiles.RuleSpec{Name: new("always-1"), Action: new("allow")}})
+	b.as("ada").do("POST", "/api/always/"+e.ID, fmt.Sprintf(`{"digest":%q,"revision":"one"}`, e.Digest())).refused(422, "invalid")
+	if b.policy.saved != 0 || len(b.recorded(ledger.ConfigChanged)) > 0 {
+		t.Error("the rule was written")
+	}
+}
+
 // Where nothing can be written, the question is as any other.
 func TestAlwaysIsNotProposed(t *testing.T) {
 	b := newBench(t)

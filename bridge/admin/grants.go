@@ -24,7 +24,7 @@ type Grant struct {
 	Client  string           `json:"client,omitempty"` // of the session, as it calls itself
 	Run     string           `json:"run,omitempty"`    // whose calls alone it covers; empty for all of the session's
 	Covers  string           `json:"covers,omitempty"` // what it binds and leaves free, in words
-	Bound   []approval.Bound `json:"bound,omitempty"`
+	Bound   []approval.Bound `json:"bound,omitempty"`  // of the first kind of call; Covers has all
 	Free    []string         `json:"free,omitempty"`
 	By      string           `json:"by"`
 	Made    time.Time        `json:"made"`

@@ -309,7 +309,12 @@ func partsOf(text string) []part {
 }
 
 // capitalized makes a sentence of words of ours.
-func capitalized(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+func capitalized(words string) string {
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + words[1:]
+}
 
 // diffMark is the class of a line of a difference.
 func diffMark(line string) string {

@@ -71,7 +71,7 @@ func TestSettledLoop(t *testing.T) {
 	b := newBench(t)
 	e, verdicts := b.ask(question{args: []string{`{"to":"a"}`, `{"to":"b"}`, `{"to":"c"}`, `{"to":"d"}`}})
 	asked := b.page("/r/" + e.ID)
-	if got := text(asked.all("h2", "")...); !strings.Contains(got, `HIGH Call tool "send" of server "mail" 4 times?`) {
+	if got := text(asked.all("h2", "")...); !strings.Contains(got, `HIGH Call tool send of server mail 4 times?`) {
 		t.Errorf("it is asked as %q", got)
 	}
 	b.as("bob").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"rows":[7,8,10]`)).want(200)
@@ -128,7 +128,7 @@ func TestEditedIsShown(t *testing.T) {
 // The heading is the question, or a sentence with the tool's true name.
 func TestHeadings(t *testing.T) {
 	b := newBench(t)
-	for answer, want := range map[string]string{"": `Call tool "sh" of server "mail"?`, "deny": "Not sent: the call of mail__sh", "approve": "Allowed: the call of mail__sh"} {
+	for answer, want := range map[string]string{"": "Call tool sh of server mail?", "deny": "Not sent: the call of mail__sh", "approve": "Allowed: the call of mail__sh"} {
 		e, verdicts := b.ask(question{run: "run " + answer, tool: "sh"})
 		if answer != "" {
 			b.as("bob").do("POST", "/api/decide/"+e.ID, decision(e, answer)).want(200)

@@ -27,9 +27,15 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 			return Verdict{}, false, nil
 		}
 	}
+	if v, said := qs.limiter.denial(r); said {
+		return v, true, qs.refuseUnasked(r.Run)
+	}
 	if p := qs.plans[r.Run]; p != nil && qs.open[p.question.request.ID] != p.question {
-		if _, _, v, ok := qs.claim(r); ok {
+		switch _, _, v, ok := qs.claim(r); {
+		case ok && v.Approve:
 			return v, true, nil
+		case ok:
+			return v, true, qs.refuseUnasked(r.Run)
 		}
 	}
 	if v, ok, err := qs.grants.use(ctx, r); ok || err != nil {
@@ -39,8 +45,7 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 	if !refused {
 		return Verdict{}, false, nil
 	}
-	qs.limiter.refusals[r.Run]++
-	return v, true, qs.limiter.flood(r.Run)
+	return v, true, qs.refuseUnasked(r.Run)
 }
 
 // Ask puts a call to people and waits for the verdict. The request has one item.
@@ -79,8 +84,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 		case <-b.news():
 			b.sync()
 		case <-q.settled:
-			v := q.verdict.About(w.row)
-			return v, b.flood(r.Run, v)
+			return b.answer(r, q.verdict.About(w.row))
 		case <-ctx.Done():
 			b.leave(w, context.Cause(ctx))
 			return withdrawn(ctx)
@@ -140,14 +144,22 @@ func withdrawn(ctx context.Context) (Verdict, error) {
 	return unanswered(context.Cause(ctx)), context.Cause(ctx)
 }
 
-// flood returns ErrFlood if a verdict is one refusal too many for its run.
-func (b *Broker) flood(run string, v Verdict) error {
-	if v.Approve {
-		return nil
-	}
+// answer returns what a verdict on a call means for it: a no if the same was refused as
+// planned while people were asked about the call. The error is ErrFlood if that is one
+// refusal too many for the run.
+func (b *Broker) answer(r Request, v Verdict) (Verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.questions.limiter.flood(run)
+	if no, refused := b.questions.refusedPlan(r.Run, r.Items[0].Key); v.Approve && refused {
+		if v.Use.Grant != "" {
+			b.questions.grants.release(v.Use.Grant, 1)
+		}
+		v = no
+	}
+	if v.Approve {
+		return v, nil
+	}
+	return v, b.questions.limiter.flood(r.Run)
 }
 
 // news returns a channel that is closed when somebody else may have settled a

@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/canon"
@@ -15,6 +16,9 @@ const MaxCount = 1000
 // maxWider bounds the kinds of calls that one wider answer may cover: more could
 // not be said in a sentence.
 const maxWider = 3
+
+// maxSpans bounds the numbers of calls that a wider answer says it is for only once.
+const maxSpans = 10
 
 // A Choice is one answer that a request offers. Every channel offers the same ones,
 // in the same words.
@@ -42,15 +46,23 @@ func (r Request) Choices(session bool) []Choice {
 		once = fmt.Sprintf("Yes, these %d calls", n)
 	}
 	all = append(all, Choice{Value: string(Once), Title: once, Scope: Once})
-	wider := r.Wider()
-	if len(wider) == 0 || len(r.Counts()) == 0 {
+	inRun := r.wider(RunScope)
+	if len(inRun.kinds) == 0 || len(r.Counts()) == 0 {
 		return all
 	}
-	all = append(all, Choice{Value: string(RunScope), Title: "Yes, and calls like this in this run, up to a number", Scope: RunScope})
-	if session && r.mayLast() {
-		all = append(all, Choice{Value: string(SessionScope), Title: "Yes, for this session: " + whereOf(wider), Scope: SessionScope})
+	all = append(all, Choice{Value: string(RunScope), Title: "Yes, and calls like this in this run, up to a number" + after("; ", inRun.rest()), Scope: RunScope})
+	if lasting := r.wider(SessionScope); session && len(lasting.kinds) > 0 {
+		all = append(all, Choice{Value: string(SessionScope), Title: "Yes, for this session: " + lasting.where() + after("; ", lasting.rest()), Scope: SessionScope})
 	}
 	return all
+}
+
+// after returns a text after a separator; empty if it is.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
 }
 
 func noMore(tools int) string {
@@ -60,13 +72,22 @@ func noMore(tools int) string {
 	return "No to every further call of this tool in this script"
 }
 
-// whereOf says in a few words what wider answers are limited to.
-func whereOf(wider []Cover) string {
-	parts := make([]string, len(wider))
-	for i, c := range wider {
-		parts[i] = strings.TrimSpace(canon.Escape(c.Kind) + " " + c.Where())
+// where says in a few words what the answer is limited to.
+func (w widening) where() string {
+	parts := make([]string, len(w.kinds))
+	for i, k := range w.kinds {
+		parts[i] = strings.TrimSpace(canon.Escape(k.cover.Kind) + " " + k.cover.Where())
 	}
 	return canon.Cut(strings.Join(parts, "; "), maxWhere)
+}
+
+// words says what the answer binds and what it leaves free.
+func (w widening) words() string {
+	parts := make([]string, len(w.kinds))
+	for i, k := range w.kinds {
+		parts[i] = k.cover.String()
+	}
+	return strings.Join(parts, " · ")
 }
 
 // maxWhere bounds what the title of a choice says of its limits, in runes: the whole
@@ -79,28 +100,43 @@ func (r Request) Counts() []int {
 	return slices.DeleteFunc([]int{20, 100, MaxCount}, func(n int) bool { return n <= len(r.Items) })
 }
 
-// WiderWords says what the wider answers bind and what they leave free; empty if
-// none is offered.
+// WiderWords says what the wider answers bind and what they leave free, and which
+// calls they are for only once; empty if none is offered.
 func (r Request) WiderWords() string {
-	wider := r.Wider()
-	if len(wider) == 0 {
-		return ""
+	all := r.wider(RunScope)
+	var lasting, inRun []string
+	for _, k := range all.kinds {
+		if k.cover.RunOnly {
+			inRun = append(inRun, k.cover.String())
+		} else {
+			lasting = append(lasting, k.cover.String())
+		}
 	}
-	parts := make([]string, len(wider))
-	for i, c := range wider {
-		parts[i] = c.String()
+	if len(lasting) > 0 && len(inRun) > 0 {
+		inRun[0] = "only in this run: " + inRun[0]
+	}
+	parts := append(lasting, inRun...)
+	if rest := all.rest(); rest != "" {
+		parts = append(parts, rest)
 	}
 	return strings.Join(parts, " · ")
 }
 
 // Wider returns what wider answers would cover, one for each kind of call in the
-// request; nil if none is offered.
+// request for which there is one; nil if none is offered.
 func (r Request) Wider() []Cover {
 	var covers []Cover
-	for _, g := range r.groups() {
-		covers = append(covers, g.cover)
+	for _, k := range r.wider(RunScope).kinds {
+		covers = append(covers, k.cover)
 	}
 	return covers
+}
+
+// A widening is what a wider answer to a request is for: calls like some of its own,
+// and the rest of them once.
+type widening struct {
+	kinds []group
+	once  []Item
 }
 
 // A group is the calls of a request that are alike.
@@ -109,31 +145,63 @@ type group struct {
 	items []Item
 }
 
-// groups sorts the calls into kinds; nil if a wider answer is offered for none.
-func (r Request) groups() []group {
-	var all []group
+// wider returns what a wider answer with this scope is for. None is offered, and there
+// are no kinds, if no call may be covered, or if it could not be said in a sentence which
+// are and which are not.
+func (r Request) wider(scope Scope) (w widening) {
 next:
 	for _, i := range r.Calls() {
-		if !i.Cover.Offered() || !mayWiden(i.Decision) {
-			return nil
+		if !i.Cover.Offered() || !mayWiden(i.Decision) || scope == SessionScope && i.Cover.RunOnly {
+			w.once = append(w.once, i)
+			continue
 		}
-		for n := range all {
-			if joined, ok := all[n].cover.with(i.Cover); ok && alikeKeys(all[n].items[0], i) {
-				all[n].cover, all[n].items = joined, append(all[n].items, i)
+		for n := range w.kinds {
+			if joined, ok := w.kinds[n].cover.with(i.Cover); ok && alikeKeys(w.kinds[n].items[0], i) {
+				w.kinds[n].cover, w.kinds[n].items = joined, append(w.kinds[n].items, i)
 				continue next
 			}
 		}
-		if len(all) == maxWider {
-			return nil
+		if len(w.kinds) == maxWider {
+			return widening{}
 		}
-		all = append(all, group{i.Cover, []Item{i}})
+		w.kinds = append(w.kinds, group{i.Cover, []Item{i}})
 	}
-	return all
+	if len(w.kinds) == 0 || len(w.spans()) > maxSpans {
+		return widening{}
+	}
+	return w
 }
 
-// mayLast reports whether a wider answer may be for the session.
-func (r Request) mayLast() bool {
-	return !slices.ContainsFunc(r.Wider(), func(c Cover) bool { return c.RunOnly })
+// spans returns the numbers of the calls that the answer is for only once.
+func (w widening) spans() (spans []string) {
+	for n := 0; n < len(w.once); n++ {
+		first := w.once[n].Call
+		for n+1 < len(w.once) && w.once[n+1].Call == w.once[n].Call+1 {
+			n++
+		}
+		span := strconv.Itoa(first)
+		if last := w.once[n].Call; last > first {
+			span += "-" + strconv.Itoa(last)
+		}
+		spans = append(spans, span)
+	}
+	return spans
+}
+
+// rest says which of the calls the answer is for only once; empty if it is for none.
+func (w widening) rest() string {
+	spans := w.spans()
+	last := len(spans) - 1
+	switch {
+	case last < 0:
+		return ""
+	case len(w.once) == 1:
+		return "call " + spans[0] + " only once"
+	case last == 0:
+		return "calls " + spans[0] + " only once"
+	default:
+		return "calls " + strings.Join(spans[:last], ", ") + " and " + spans[last] + " only once"
+	}
 }
 
 // mayWiden reports whether a yes to a call with this decision may cover others, and

@@ -51,6 +51,21 @@ const (
 // Offered reports whether a wider answer is offered.
 func (c Cover) Offered() bool { return c.None == "" && c.Kind != "" }
 
+// at returns the parameter with the hosts that c is bound to, and whether there is just
+// one. Several hosts of one parameter are those that a further call may name.
+func (c Cover) at() (param string, one bool) {
+	for _, b := range c.Bound {
+		if b.Kind != AtHost {
+			continue
+		}
+		if one && b.Param != param {
+			return "", false
+		}
+		param, one = b.Param, true
+	}
+	return param, one
+}
+
 // covers says why a yes that covers c does not cover the call whose own cover is
 // one; empty if it does. Both must be of one server.
 func (c Cover) covers(one Cover) (why string) {
@@ -68,7 +83,11 @@ func (c Cover) covers(one Cover) (why string) {
 		}
 	}
 	for _, had := range c.Bound {
-		if had.Kind != Mentions && !slices.ContainsFunc(one.Bound, had.holds) {
+		same := had.holds
+		if had.Kind == AtHost { // one of the hosts: it is, as was seen above
+			same = func(b Bound) bool { return b.Kind == AtHost && b.Param == had.Param }
+		}
+		if had.Kind != Mentions && !slices.ContainsFunc(one.Bound, same) {
 			return had.Param + " is another one"
 		}
 	}
@@ -106,13 +125,24 @@ func inFolder(folder, other string) bool {
 
 // with returns the cover of two calls that are asked about together; false if
 // they are not alike. What only one of them leaves free is free, since both are
-// shown.
+// shown, and a further call may go to any host of either.
 func (c Cover) with(one Cover) (Cover, bool) {
 	all := c
 	all.Bound, all.Free = slices.Clone(c.Bound), slices.Clone(c.Free)
+	had, hosts := c.at()
+	its, also := one.at()
+	hosts = hosts && also && had == its
 	for _, b := range one.Bound {
-		if b.Kind == Mentions && !slices.Contains(all.Bound, b) {
+		switch {
+		case slices.Contains(all.Bound, b):
+		case b.Kind == Mentions:
 			all.Bound = append(all.Bound, b)
+		case hosts && b.Kind == AtHost:
+			first := slices.IndexFunc(all.Bound, func(b Bound) bool { return b.Kind == AtHost })
+			for first < len(all.Bound) && all.Bound[first].Kind == AtHost {
+				first++
+			}
+			all.Bound = slices.Insert(all.Bound, first, b)
 		}
 	}
 	for _, name := range one.Free {
@@ -120,12 +150,22 @@ func (c Cover) with(one Cover) (Cover, bool) {
 			all.Free = append(all.Free, name)
 		}
 	}
-	return all, c.Offered() && one.Offered() && c.Kind == one.Kind && c.Across == one.Across && slices.Equal(c.exact(), one.exact())
+	return all, c.Offered() && one.Offered() && c.Kind == one.Kind && c.Across == one.Across && slices.Equal(c.exact(hosts), one.exact(hosts)) && len(all.Bound) <= maxBound
 }
 
-// exact returns the bounds that every further call must have.
-func (c Cover) exact() []Bound {
-	return slices.DeleteFunc(slices.Clone(c.Bound), func(b Bound) bool { return b.Kind == Mentions })
+// maxBound bounds what the cover of several calls binds: more hosts nobody would read.
+const maxBound = 20
+
+// leaves reports whether calls that are covered give something to others, so that none
+// is covered that has what another server answered.
+func (c Cover) leaves() bool {
+	return slices.ContainsFunc(c.Bound, func(b Bound) bool { return b.Kind == AtHost || b.Kind == ToRecipient || b.Kind == Mentions })
+}
+
+// exact returns the bounds that every further call must have, but for hosts if it may
+// be one of several.
+func (c Cover) exact(hosts bool) []Bound {
+	return slices.DeleteFunc(slices.Clone(c.Bound), func(b Bound) bool { return b.Kind == Mentions || hosts && b.Kind == AtHost })
 }
 
 // maxBoundShown bounds a bound's value in words, in runes. Longer ones are shown as
@@ -159,8 +199,12 @@ func (b Bound) String() string {
 // ann@example.com", "owner acme, repo web".
 func (c Cover) Where() string {
 	var parts []string
-	for _, b := range c.Bound {
-		if b.Kind != Mentions {
+	for n, b := range c.Bound {
+		switch {
+		case b.Kind == Mentions:
+		case b.Kind == AtHost && n > 0 && c.Bound[n-1].Kind == AtHost && c.Bound[n-1].Param == b.Param:
+			parts[len(parts)-1] += " or " + strings.TrimPrefix(b.String(), "at ")
+		default:
 			parts = append(parts, b.String())
 		}
 	}
@@ -177,7 +221,7 @@ func (c Cover) String() string {
 		return "this call only: " + c.None
 	}
 	text := canon.Escape(c.Kind)
-	if where := c.Where(); where != "" && c.exact()[0].Kind == Exact {
+	if where := c.Where(); where != "" && c.exact(false)[0].Kind == Exact {
 		text += " with " + where
 	} else if where != "" {
 		text += " " + where
@@ -197,6 +241,8 @@ func (c Cover) String() string {
 		text += fmt.Sprintf("; any %s that names no host but %s", strings.Join(free, ", "), strings.Join(names, ", "))
 	case len(free) > 0:
 		text += "; any " + strings.Join(free, ", ")
+	case slices.ContainsFunc(c.Bound, func(b Bound) bool { return b.Kind == UnderFolder || b.Kind == AtHost }):
+		text += "; any path there"
 	default:
 		text += "; nothing may differ"
 	}

@@ -41,8 +41,15 @@ func TestCovers(t *testing.T) {
 		}
 		return c
 	}
-	at := func(host string) Cover {
-		return Cover{Kind: "fetch", Bound: []Bound{{"url", AtHost, host}}}
+	at := func(hosts ...string) Cover {
+		c := Cover{Kind: "fetch"}
+		for _, h := range hosts {
+			c.Bound = append(c.Bound, Bound{"url", AtHost, h})
+		}
+		return c
+	}
+	proxied := func(host, proxy string) Cover {
+		return Cover{Kind: "fetch", Bound: []Bound{{"url", AtHost, host}, {"proxy", AtHost, proxy}}}
 	}
 	for name, row := range map[string]struct {
 		grant, call Cover
@@ -81,6 +88,12 @@ func TestCovers(t *testing.T) {
 		"at the same host":                {at("a.example"), at("a.example"), ""},
 		"at another port":                 {at("a.example"), at("a.example:8443"), "url is another one"},
 		"at a host below":                 {at("a.example"), at("x.a.example"), "url is another one"},
+		"at one of the hosts":             {at("a.example", "b.example"), at("b.example"), ""},
+		"at all of the hosts":             {at("a.example", "b.example"), at("b.example", "a.example"), ""},
+		"at a further host":               {at("a.example", "b.example"), at("b.example", "c.example"), "url is another one"},
+		"at no host any more":             {at("a.example", "b.example"), at(), "url is another one"},
+		"without the other host":          {proxied("a.example", "p.example"), at("a.example"), "proxy is another one"},
+		"the hosts the other way round":   {proxied("a.example", "p.example"), proxied("p.example", "a.example"), "another one"},
 		"of a kind that is not known":     {Cover{Kind: "x", Bound: []Bound{{"p", "range", "1"}}}, Cover{Kind: "x", Bound: []Bound{{"p", "range", "1"}}}, "p is another one"},
 		"the value as another kind of it": {at("a.example"), Cover{Kind: "fetch", Bound: []Bound{{"url", Exact, "a.example"}}}, "url is another one"},
 	} {
@@ -147,7 +160,8 @@ func TestCoverInWords(t *testing.T) {
 		"add_issue_comment with owner acme, repo web; any body, issue_number":                                             comment(),
 		"add_issue_comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example": comment(naming("a.example", "b.example")),
 		"write under /w/app; any content":                                                                                 writing("/w/app"),
-		"fetch at a.example; nothing may differ":                                                                          {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"fetch at a.example; any path there":                                                                              {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"fetch at a.example or b.example, at p.example; any path there":                                                   {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}, {"url", AtHost, "b.example"}, {"proxy", AtHost, "p.example"}}},
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
 		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
 		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
@@ -176,19 +190,31 @@ func TestChoices(t *testing.T) {
 	}
 	mixed := question(1, remembered)
 	mixed.Items = append(mixed.Items, once.Items...)
+	elsewhere := question(1, remembered, func(r *Request) { r.Items[0].Cover.RunOnly = true })
+	both := question(1, remembered)
+	both.Items = append(both.Items, elsewhere.Items...)
+	scattered := question(1, remembered)
+	for n := range 11 {
+		scattered.Items = append(scattered.Items, next(2*n+3, n).Items...)
+	}
 	for name, row := range map[string]struct {
 		r       Request
 		session bool
 		want    []string
 		counts  []int
 	}{
-		"once":                        {once, true, []string{"no", "stop", "once"}, nil},
-		"wider":                       {wider, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
-		"wider, later":                {later, true, []string{"no", "no_more", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
-		"wider, without a session":    {wider, false, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
-		"twenty calls":                {fold, true, []string{"no", "stop", "once", "run", "session"}, []int{100, 1000}},
-		"too many kinds of calls":     {kinds, true, []string{"no", "stop", "once"}, nil},
-		"one of them is not offered":  {mixed, true, []string{"no", "stop", "once"}, nil},
+		"once":                     {once, true, []string{"no", "stop", "once"}, nil},
+		"wider":                    {wider, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, later":             {later, true, []string{"no", "no_more", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, without a session": {wider, false, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
+		"twenty calls":             {fold, true, []string{"no", "stop", "once", "run", "session"}, []int{100, 1000}},
+		"too many kinds of calls":  {kinds, true, []string{"no", "stop", "once"}, nil},
+		// What has a cover is worth an answer, whatever else the script does with it.
+		"one of them is not offered":  {mixed, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"none of them is offered":     {next(1, 1), true, []string{"no", "stop", "once"}, nil},
+		"what is elsewhere":           {elsewhere, true, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
+		"here and elsewhere":          {both, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"too much to be said":         {scattered, true, []string{"no", "stop", "once"}, nil},
 		"what needs a reason":         {question(1, remembered, func(r *Request) { r.Decision.RequireReason = true }), true, []string{"no", "stop", "once"}, nil},
 		"what several have to answer": {question(1, remembered, quorum(2, false)), true, []string{"no", "stop", "once"}, nil},
 	} {
@@ -215,5 +241,115 @@ func TestChoices(t *testing.T) {
 		"Yes, and calls like this in this run, up to a number", "Yes, for this session: delete path /a"}
 	if diff := cmp.Diff(want, titles); diff != "" {
 		t.Errorf("the titles (-want +got):\n%s", diff)
+	}
+}
+
+// One answer to calls of a tool at several hosts is for these hosts.
+func TestCoverOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ one, other, want string }{
+		"two hosts":                  {"url@a.example depth=1", "url@b.example depth=1", "k at a.example or b.example, depth 1; any path there"},
+		"the same host":              {"url@a.example", "url@a.example", "k at a.example; any path there"},
+		"hosts of several arguments": {"url@a.example", "link@b.example", ""},
+		"two hosts in a call":        {"url@a.example url@b.example", "url@c.example", "k at a.example or b.example or c.example; any path there"},
+		"one behind another":         {"url@a.example proxy@p.example", "url@b.example proxy@p.example", ""},
+		"another argument differs":   {"url@a.example depth=1", "url@b.example depth=2", ""},
+		"one has a host":             {"url@a.example", "depth=1", ""},
+		"more than anybody reads":    {"url@a.example", strings.Repeat("url@b.example ", 20), ""},
+	} {
+		one, other := coverOf(row.one, ""), coverOf(row.other, "")
+		for i := range other.Bound {
+			if len(other.Bound) == 20 {
+				other.Bound[i].Value = fmt.Sprint("b", i, ".example")
+			}
+		}
+		got := ""
+		if both, ok := one.with(other); ok {
+			got = both.String()
+			if both.covers(one)+both.covers(other) != "" {
+				t.Errorf("%s: %s does not cover what it was made of", name, got)
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+// Wider answers to several calls are for those that have a cover, and say which the
+// others are: those they are for only once.
+func TestWiderAnswersToSomeOfTheCalls(t *testing.T) {
+	t.Parallel()
+	write := func(r *Request) { r.Decision.Remember, r.Items[0].Cover = true, writing("/w/app") }
+	comments := func(r *Request) {
+		r.Decision.Remember, r.Items[0].Cover = true, comment()
+		r.Items[0].Cover.RunOnly = true
+	}
+	push := func(*Request) {}
+	secret := func(r *Request) { write(r); r.Decision.Remember = false }
+	of := func(all ...func(*Request)) Request {
+		r := next(1, 1, all[0])
+		for i, change := range all[1:] {
+			r.Items = append(r.Items, next(i+2, i+2, change).Calls()...)
+		}
+		return r
+	}
+	for name, row := range map[string]struct {
+		r                   Request
+		run, session, words string
+	}{
+		"all": {of(write, write), "", "write under /w/app", "write under /w/app; any content"},
+		"all but the last": {of(write, write, push), "; call 3 only once", "write under /w/app; call 3 only once",
+			"write under /w/app; any content · call 3 only once"},
+		"here and there": {of(push, write, push, push, write, push, write), "; calls 1, 3-4 and 6 only once", "write under /w/app; calls 1, 3-4 and 6 only once",
+			"write under /w/app; any content · calls 1, 3-4 and 6 only once"},
+		"what is read elsewhere": {of(write, secret), "; call 2 only once", "write under /w/app; call 2 only once", "write under /w/app; any content · call 2 only once"},
+		"what the session cannot have": {of(write, comments, push), "; call 3 only once", "write under /w/app; calls 2-3 only once",
+			"write under /w/app; any content · only in this run: add_issue_comment with owner acme, repo web; any body, issue_number · call 3 only once"},
+		"none for the session": {of(comments, push), "; call 2 only once", "none", "add_issue_comment with owner acme, repo web; any body, issue_number · call 2 only once"},
+	} {
+		run, session := "none", "none"
+		for _, c := range row.r.Choices(true) {
+			switch c.Scope {
+			case RunScope:
+				run = strings.TrimPrefix(c.Title, "Yes, and calls like this in this run, up to a number")
+			case SessionScope:
+				session = strings.TrimPrefix(c.Title, "Yes, for this session: ")
+			}
+		}
+		if diff := cmp.Diff([]string{row.run, row.session, row.words}, []string{run, session, row.r.WiderWords()}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What a wider answer is for only once is asked about again, and a plan's calls are
+// sent as any plan's.
+func TestWiderAnswerToAPlan(t *testing.T) {
+	write := func(r *Request) { r.Decision.Remember, r.Items[0].Cover = true, writing("/w/app") }
+	comments := func(r *Request) {
+		r.Decision.Remember, r.Items[0].Cover = true, comment()
+		r.Items[0].Cover.RunOnly = true
+	}
+	for _, scope := range []Scope{RunScope, SessionScope} {
+		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+			first := asks(t.Context(), b, next(1, 1, write, planning(next(0, 2), next(0, 3, comments))))
+			say := Verdict{Approve: true, Scope: scope, By: "ann", Channel: "page"}
+			if scope == RunScope {
+				say.Count = 20
+			}
+			settle(t, b, only(t, b, "r1"), say)
+			wantAnswer(t, first, "yes")
+			wantAnswer(t, asks(t.Context(), b, next(2, 2)), "yes")
+			wantAnswer(t, asks(t.Context(), b, next(3, 3, comments)), "yes")
+			wantAnswer(t, asks(t.Context(), b, next(4, 4, write)), "yes")
+			stillAsks(t, asks(t.Context(), b, next(5, 2)))
+			if comment := asks(t.Context(), b, next(6, 6, comments)); scope == RunScope {
+				wantAnswer(t, comment, "yes")
+			} else {
+				stillAsks(t, comment)
+			}
+			b.EndRun("r1")
+		})
 	}
 }

@@ -31,10 +31,13 @@ type Grant struct {
 	Key Key    `json:"key"`
 	// Cover says which calls it covers. Only grants of earlier releases have none:
 	// they cover nothing.
-	Cover   Cover  `json:"cover,omitzero"`
+	Cover Cover `json:"cover,omitzero"`
+	// Also are further kinds of calls that it covers: those that were asked about
+	// together were answered together.
+	Also    []Kind `json:"also,omitempty"`
 	AnyArgs bool   `json:"any_args,omitempty"` // of an earlier release
 	Script  string `json:"script"`             // the tool's name in scripts
-	// Covers is Cover in words.
+	// Covers is what it covers in words.
 	Covers  string `json:"covers,omitempty"`
 	Client  string `json:"client,omitempty"`  // of the session, as it calls itself
 	Profile string `json:"profile,omitempty"` // that was asked under, by its name: Key has none for what binds eval
@@ -51,6 +54,15 @@ type Grant struct {
 	Left int `json:"left"`
 }
 
+// A Kind is calls that are alike.
+type Kind struct {
+	Key   Key   `json:"key"` // of one of them
+	Cover Cover `json:"cover"`
+}
+
+// Kinds are the kinds of calls that the grant covers.
+func (g Grant) Kinds() []Kind { return append([]Kind{{g.Key, g.Cover}}, g.Also...) }
+
 // A Use is one use of a grant, for one call. It is reserved when the grant answers,
 // and counts with the record of the call's intent.
 type Use struct {
@@ -63,11 +75,13 @@ func (g Grant) covers(run string, i Item) bool {
 	if g.AnyArgs || g.Run != "" && g.Run != run {
 		return false
 	}
-	had, has := alike(g.Key, g.Cover), alike(i.Key, i.Cover)
-	if g.Run != "" { // whatever session has taken the run up
-		had.Session, has.Session = "", ""
-	}
-	return had == has && g.Cover.covers(i.Cover) == ""
+	return slices.ContainsFunc(g.Kinds(), func(kind Kind) bool {
+		had, has := alike(kind.Key, kind.Cover), alike(i.Key, i.Cover)
+		if g.Run != "" { // whatever session has taken the run up
+			had.Session, has.Session = "", ""
+		}
+		return had == has && kind.Cover.covers(i.Cover) == ""
+	})
 }
 
 // alike returns what two calls must have in common to be alike, besides what their
@@ -91,25 +105,43 @@ type grantBook struct {
 	runs     map[string]bool // runs that may have grants
 }
 
-// add remembers an approval, once for each kind of call.
+// add remembers an approval, once: whoever resumes the run finishes its requests anew,
+// and what was used up or revoked meanwhile does not come back.
 func (s grantBook) add(r Request, v Verdict) error {
-	for _, kind := range r.groups() {
-		first := kind.items[0]
-		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Key: first.Key, Cover: kind.cover, Covers: canon.Clip(kind.cover.String(), maxCovers), Script: first.Script,
-			Client: r.Client, Profile: first.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Uses: grantUses}
-		if v.Scope == RunScope {
-			g.Run, g.Until, g.Uses = r.Run, v.Time.Add(runGrantFor), v.Count-len(kind.items)
-			s.runs[r.Run] = true
-		}
-		if g.Left = g.Uses; g.Left <= 0 {
-			continue
-		}
-		if err := s.o.Store.AddGrant(background(), g); err != nil {
-			return err
-		}
+	w := r.wider(v.Scope)
+	if len(w.kinds) == 0 {
+		return errNotOffered
 	}
-	return nil
+	_, err := s.o.Store.Update(background(), r.ID, func(e *StoredRequest) error {
+		if e.Granted {
+			return errGranted
+		}
+		e.Granted = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	first := w.kinds[0].items[0]
+	g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Key: first.Key, Cover: w.kinds[0].cover, Covers: canon.Clip(w.words(), maxCovers), Script: first.Script,
+		Client: r.Client, Profile: first.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Uses: grantUses}
+	for _, kind := range w.kinds[1:] {
+		g.Also = append(g.Also, Kind{kind.items[0].Key, kind.cover})
+	}
+	if v.Scope == RunScope {
+		g.Run, g.Until, g.Uses = r.Run, v.Time.Add(runGrantFor), v.Count-len(r.Items)
+		s.runs[r.Run] = true
+	}
+	if g.Left = g.Uses; g.Left <= 0 {
+		return nil
+	}
+	return s.o.Store.AddGrant(background(), g)
 }
+
+var (
+	errGranted    = errors.New("it was granted before")
+	errNotOffered = errors.New("nothing further is covered")
+)
 
 // maxCovers bounds Grant.Covers, in bytes.
 const maxCovers = 300

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,7 @@ func TestUsesAreReserved(t *testing.T) {
 		stillAsks(t, fourth)
 		b.Uses().GiveBack(third)
 		wantAnswer(t, asks(t.Context(), b, question(5, remembered)), "yes")
+		stillAsks(t, asks(t.Context(), b, question(6, remembered)))
 		b.Uses().Counts(second)
 		b.Uses().Counts(third)
 		if left := grants(t, b); len(left) > 0 {
@@ -146,5 +148,147 @@ func TestWhatWaitsIsCovered(t *testing.T) {
 		}
 		stillAsks(t, other)
 		stillAsks(t, beyond)
+	})
+}
+
+// What people refused in a run stays refused there, whatever wider yes they give
+// afterwards, or gave in another run meanwhile.
+func TestNoOutweighsAGrant(t *testing.T) {
+	for name, row := range map[string]struct {
+		no   Verdict
+		call int // the one that comes afterwards
+		run  string
+		want Reason
+	}{
+		"the same call":                   {no, 1, "r1", ElicitationDeclined},
+		"another call":                    {no, 3, "r1", "yes"},
+		"the same call in another run":    {no, 1, "r2", "yes"},
+		"no more of the tool":             {Verdict{Reason: Declined, NoMore: true, By: "ann"}, 3, "r1", Declined},
+		"no more, of another run":         {Verdict{Reason: Declined, NoMore: true, By: "ann"}, 3, "r2", "yes"},
+		"what nobody answered is no no":   {Verdict{Reason: Timeout, Channel: "timeout"}, 1, "r1", "yes"},
+		"no more, after a grant for both": {Verdict{Reason: Declined, NoMore: true, By: "ann"}, 1, "r1", Declined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				across := func(r *Request) { // of any tool
+					r.Decision.Remember = true
+					r.Items[0].Cover = Cover{Kind: "write", Across: true, Bound: []Bound{{"folder", UnderFolder, "/ws"}}, Free: []string{"content"}}
+				}
+				write := func(call int, changes ...func(*Request)) Request {
+					return question(call, append([]func(*Request){of("write", call), across}, changes...)...)
+				}
+				c := asks(t.Context(), b, write(1))
+				settle(t, b, only(t, b, "r1"), row.no)
+				answered(t, c)
+				grant(t, b, question(2, of("edit", 2), across, inRun("r2")), SessionScope)
+				a := answered(t, asks(t.Context(), b, write(row.call, inRun(row.run))))
+				if got := reasonOf(a.verdict); got != row.want {
+					t.Errorf("%s, want %s (%+v)", got, row.want, a.verdict)
+				}
+			})
+		})
+	}
+}
+
+// It does so for a call that had to wait its turn while people refused the same.
+func TestNoOutweighsAGrantInTheQueue(t *testing.T) {
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		wide := func(r *Request) { r.Decision.Remember = true; remembered(r) }
+		first := asks(t.Context(), b, question(1, of("a", 1), wide))
+		q := only(t, b, "r1") // seen: the next one waits
+		second := asks(t.Context(), b, question(1, of("a", 1), wide))
+		settle(t, b, q, no)
+		wantAnswer(t, first, ElicitationDeclined)
+		wantAnswer(t, second, ElicitationDeclined)
+	})
+}
+
+// A yes to several kinds of calls makes one grant, so that the number that the person
+// chose is of all of them.
+func TestGrantOfSeveralKinds(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		at := func(path string) func(*Request) {
+			return func(r *Request) { r.Items[0].Cover.Bound = []Bound{{"path", Exact, path}} }
+		}
+		asks(t.Context(), b, question(1, remembered, onLine(1)))
+		asks(t.Context(), b, question(2, remembered, onLine(1), at("/b")))
+		settle(t, b, only(t, b, "r1"), Verdict{Approve: true, Scope: RunScope, Count: 4, By: "ann"})
+		sends(t, b, question(3, remembered, at("/b")))
+		stillAsks(t, asks(t.Context(), b, question(4, remembered, at("/c"))))
+		sends(t, b, question(5, remembered))
+		stillAsks(t, asks(t.Context(), b, question(6, remembered, at("/b"))))
+		b.EndRun("r1")
+	})
+}
+
+// A grant that was revoked does not come back when its run is resumed, and neither do
+// its uses.
+func TestGrantIsMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(Memory)
+		first, next := New(Options{Store: store, Bridge: "b1"}), New(Options{Store: store, Bridge: "b2"})
+		grant(t, first, question(1, remembered), RunScope)
+		if ok, err := first.Revoke(t.Context(), grants(t, first)[0].ID); !ok || err != nil {
+			t.Fatalf("revoked %v, %v", ok, err)
+		}
+		first.Suspend("r1")
+		again := func(r *Request) { r.Again = true }
+		a := wantAnswer(t, asks(t.Context(), next, question(1, remembered, again)), "yes")
+		if all := grants(t, next); len(all) > 0 || a.verdict.Scope != Once {
+			t.Errorf("answered %+v, with the grants %+v", a.verdict, all)
+		}
+		stillAsks(t, asks(t.Context(), next, question(2, remembered)))
+		next.EndRun("r1")
+	})
+}
+
+// What a grant has answered is not sent again without a use of it.
+func TestGrantCountsResumedCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Store: new(Memory), Bridge: "b1"})
+		first := asks(t.Context(), b, question(1, remembered))
+		shown := only(t, b, "r1")
+		covered := asks(t.Context(), b, question(2, remembered))
+		settle(t, b, shown, Verdict{Approve: true, Scope: RunScope, Count: 2, By: "ann"})
+		wantAnswer(t, first, "yes")
+		b.Uses().Counts(wantAnswer(t, covered, "yes").verdict.Use)
+		b.Suspend("r1")
+		stillAsks(t, asks(t.Context(), b, question(2, remembered, func(r *Request) { r.Again = true })))
+		b.EndRun("r1")
+	})
+}
+
+// The use of a call that left before its question was answered is given back.
+func TestUseOfACallThatLeft(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		first := asks(t.Context(), b, question(1, remembered))
+		shown := only(t, b, "r1")
+		ctx, cancel := context.WithCancel(t.Context())
+		left, stays := asks(ctx, b, question(2, remembered, onLine(4))), asks(t.Context(), b, question(3, remembered, onLine(4)))
+		cancel()
+		wantAnswer(t, left, Expired)
+		settle(t, b, shown, Verdict{Approve: true, Scope: RunScope, Count: 3, By: "ann"})
+		wantAnswer(t, first, "yes")
+		b.Uses().Counts(wantAnswer(t, stays, "yes").verdict.Use)
+		sends(t, b, question(4, remembered))
+	})
+}
+
+// A yes that the store does not take is none, also if it is a grant's.
+func TestCoveredCallThatCannotBeWrittenDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &fillingStore{new(Memory), 2} // the answer, and that it has become a grant
+		b := New(Options{Store: store})
+		first := asks(t.Context(), b, question(1, remembered))
+		shown := only(t, b, "r1")
+		covered := asks(t.Context(), b, question(2, remembered))
+		stillAsks(t, covered)
+		settle(t, b, shown, Verdict{Approve: true, Scope: RunScope, Count: 20, By: "ann"})
+		wantAnswer(t, first, "yes")
+		a := wantAnswer(t, covered, AuditUnavailable)
+		if all := grants(t, b); a.verdict.Use != (Use{}) || len(all) != 1 || b.questions.grants.reserved[all[0].ID] != 0 {
+			t.Errorf("answered %+v, with %v reserved of %+v", a.verdict, b.questions.grants.reserved, all)
+		}
+		b.EndRun("r1")
 	})
 }

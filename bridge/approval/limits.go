@@ -64,7 +64,7 @@ type limiter struct {
 	Limits
 	asked     map[string][]time.Time     // by session: when questions came up, since somebody last said how to go on
 	lists     map[string]bool            // by session: whether people answer what is asked as a list
-	denied    map[string]map[Key]Verdict // by run: calls that a verdict refused
+	denied    map[string]map[Key]Verdict // by run: calls that a verdict refused; by what they do if it stays
 	refusals  map[string]int             // by run: calls refused, asked or not
 	cooldowns map[string]cooldown        // by run
 }
@@ -96,7 +96,7 @@ func (l *limiter) full(r Request, open load) bool {
 // [Limits.Refuse] is set, so is a request for which noRoom reports that it would have
 // to wait its turn.
 func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
-	if v, ok := l.denied[r.Run][r.Items[0].Key]; ok {
+	if v, ok := l.refused(r.Run, r.Items[0].Key); ok {
 		return v, true
 	}
 	if v, ok := l.coolingDown(r); ok {
@@ -104,6 +104,29 @@ func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
 	}
 	if l.Refuse && noRoom() {
 		return Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(), Text: "as many questions are open as may be"}, true
+	}
+	return Verdict{}, false
+}
+
+// refused returns the denial that a run got for a call with that key.
+func (l *limiter) refused(run string, key Key) (Verdict, bool) {
+	v, ok := l.denied[run][key.act()]
+	if !ok {
+		v, ok = l.denied[run][key]
+	}
+	return v, ok
+}
+
+// denial returns what a person said if that was a no to r, or to every further call of
+// its tool: no yes to calls like it outweighs that in the same run.
+func (l *limiter) denial(r Request) (Verdict, bool) {
+	for _, i := range r.Calls() {
+		if v, ok := l.refused(r.Run, i.Key); ok && v.By != "" {
+			return v, true
+		}
+		if v, ok := l.cooldowns[r.Run].noMore[i.Path()]; ok {
+			return v, true
+		}
 	}
 	return Verdict{}, false
 }
@@ -198,7 +221,11 @@ func (l *limiter) settled(r Request, v Verdict) {
 			if l.denied[r.Run] == nil {
 				l.denied[r.Run] = map[Key]Verdict{}
 			}
-			l.denied[r.Run][i.Key] = said
+			key := i.Key
+			if said.stays() {
+				key = key.act()
+			}
+			l.denied[r.Run][key] = said
 		}
 	}
 }

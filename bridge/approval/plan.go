@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -14,7 +15,9 @@ import (
 // Request.Plan. A yes to one of them is for the first call of the run that is exactly
 // that one, once, within PlanFor; the calls must come in the order in which they were
 // shown. What differs in anything is asked about as any call is, but for what policy
-// asks of it: that may have become less.
+// asks of it: that may have become less. Where else the bytes of its arguments stand by
+// then makes no difference: people saw them before that was read, so they are not from
+// there.
 
 // PlanFor is how long a yes to a planned call holds.
 const PlanFor = 5 * time.Minute
@@ -61,9 +64,9 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 			waiting = slices.Delete(waiting, at, at+1) // it has been made
 			continue
 		}
-		_, denied := qs.limiter.denied[r.Run][i.Key]
+		_, denied := qs.limiter.refused(r.Run, i.Key)
 		_, refused := qs.limiter.coolingDown(one)
-		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) {
+		if denied || refused || one.alone() || i.Decision.Fallback != r.Decision.Fallback || !r.hasRoom(all, i, MaxPlaces) || qs.grants.waives(ctx, one) && !i.mayCarry(all) {
 			continue
 		}
 		i.Call, i.Planned = all[len(all)-1].Call+1, true
@@ -75,6 +78,15 @@ func (qs *questions) addPlan(ctx context.Context, q *openQuestion, planned []Ite
 	}
 }
 
+// mayCarry reports whether a call that a grant covers may have to be asked about after
+// all, since one of those before it may answer with what it has. People see it with them,
+// so that they are not asked once more.
+func (i Item) mayCarry(before []Item) bool {
+	return i.Cover.leaves() && slices.ContainsFunc(before, func(b Item) bool {
+		return b.Server != i.Server && (len(b.About.Effects) == 0 || slices.Contains(b.About.Effects, "read"))
+	})
+}
+
 // replan takes up the plan of a question that was asked before its run was suspended.
 func (qs *questions) replan(q *openQuestion) {
 	if q.request.hasPlan() {
@@ -84,19 +96,22 @@ func (qs *questions) replan(q *openQuestion) {
 
 // claim finds the planned item that a call is, and takes it: that is written down, so
 // that no other call gets it, whatever becomes of this process. While nobody has
-// answered, the call waits for the plan's question, and approved is the zero verdict.
-func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdict, ok bool) {
+// answered, the call waits for the plan's question, and said is the zero verdict.
+func (qs *questions) claim(r Request) (q *openQuestion, row int, said Verdict, ok bool) {
 	p := qs.plans[r.Run]
 	if p == nil || len(r.Items) != 1 {
 		return nil, 0, Verdict{}, false
 	}
 	q, call := p.question, r.Calls()[0]
+	if no, refused := qs.refusedPlan(r.Run, call.Key); refused {
+		return nil, 0, no, true
+	}
 	open := qs.open[q.request.ID] == q
 	if !open && (p.approved.IsZero() || time.Since(p.approved) >= PlanFor) {
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && slices.Equal(i.Sources, call.Sources) && slices.Equal(i.Reads, call.Reads)
+		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && i.About.leadsLike(call.About)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false
@@ -115,6 +130,10 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, approved Verdic
 		e.Items[at].Taken = call.Call
 		return nil
 	})
+	if late := (*SettledError)(nil); errors.As(err, &late) { // somebody has answered in this moment
+		qs.finish(q, late.Verdict)
+		return qs.claim(r)
+	}
 	if err != nil {
 		return nil, 0, Verdict{}, false // people are asked about the call itself
 	}

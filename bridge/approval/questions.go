@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -90,7 +91,11 @@ func (qs *questions) wait(r Request) *waitingCall {
 		w.belongs(q, item.Call)
 		return w
 	}
-	if q, row, _, ok := qs.claim(r); ok {
+	if q, row, said, ok := qs.claim(r); ok {
+		if q == nil { // it has just been answered
+			q = &openQuestion{request: r, settled: make(chan struct{}), verdict: said}
+			close(q.settled)
+		}
 		w.belongs(q, row)
 		return w
 	}
@@ -321,14 +326,16 @@ func (qs *questions) cover() {
 		if err != nil || !ok {
 			continue
 		}
+		unused := len(q.request.Items) - q.waits  // whose calls do not wait any more
 		if qs.end(q, v); q.verdict.Use != v.Use { // somebody else answered first
-			qs.grants.release(v.Use.Grant, len(q.request.Items))
+			unused = len(q.request.Items)
 		}
+		qs.grants.release(v.Use.Grant, unused)
 	}
 }
 
-// end ends a question that can no longer be answered with v, or with a verdict
-// that came first.
+// end ends a question with v, or with a verdict that came first. A yes that cannot be
+// written down is none.
 func (qs *questions) end(q *openQuestion, v Verdict) {
 	e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *StoredRequest) error {
 		if e.Verdict == nil {
@@ -336,8 +343,11 @@ func (qs *questions) end(q *openQuestion, v Verdict) {
 		}
 		return nil
 	})
-	if err == nil && e.Verdict != nil { // if the store fails, v stands: a denial
+	switch {
+	case err == nil && e.Verdict != nil:
 		v = *e.Verdict
+	case v.Approve:
+		v = Verdict{Reason: AuditUnavailable, Channel: "limit", Text: fmt.Sprint(err)}
 	}
 	qs.reportLater(judged{e, outcomes})
 	qs.finish(q, v)
@@ -370,7 +380,10 @@ func (qs *questions) admit() {
 	defer func() { qs.admitting = false }()
 	for i := 0; i < len(qs.queue); {
 		w := qs.queue[i]
-		v, known := qs.limiter.coolingDown(w.request)
+		v, known := qs.limiter.denial(w.request)
+		if !known {
+			v, known = qs.limiter.coolingDown(w.request)
+		}
 		if !known && w.ready {
 			var err error
 			if v, known, err = qs.grants.use(background(), w.request); err != nil {

@@ -177,9 +177,13 @@ type About struct {
 type Fact struct {
 	Param string `json:"param"` // dotted, with the index of an element: "paths.0"
 	Role  string `json:"role"`  // path, host or recipient
-	// Leads is where a path leads, if that is not what the argument says.
+	// Leads is where a path leads, and the host of the page that is open. Param then is
+	// "page", which is no argument.
 	Leads  string `json:"leads,omitempty"`
 	Inside bool   `json:"inside,omitempty"` // the workspace
+	// Within is the path from the workspace's folder, if it has just one and the path
+	// is inside; "." is the folder itself.
+	Within string `json:"within,omitempty"`
 	// Secret and RunsLater say what kind of file a path names, and Doubt why programs
 	// could take the value for another; empty if not.
 	Secret    string `json:"secret,omitempty"`
@@ -187,6 +191,19 @@ type Fact struct {
 	Doubt     string `json:"doubt,omitempty"`
 	// New reports that nothing went to this host or recipient before.
 	New bool `json:"new,omitempty"`
+}
+
+// leadsLike reports whether a call whose arguments are the same leads where it led when
+// a was found out. A page of which nobody knew then may be any.
+func (a About) leadsLike(now About) bool {
+	return slices.EqualFunc(a.Facts, now.Facts, func(x, y Fact) bool {
+		if x.Role == "host" && x.Doubt != "" && x.Leads == "" {
+			y.Leads, y.Doubt = x.Leads, x.Doubt
+		}
+		x.New, y.New = false, false
+		x.Within, y.Within = "", "" // Leads says it, also in what older releases stored
+		return x == y
+	})
 }
 
 // Calls returns the items, each with its own tool and decision. A request that an
@@ -263,7 +280,10 @@ func (r Request) Digest() canon.Digest {
 	for _, i := range r.Items {
 		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
 		if i.Cover.Offered() { // a wider yes is for what the person saw of it
-			fmt.Fprintf(h, "%q %t %q %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.Bound, i.Cover.Free)
+			fmt.Fprintf(h, "%q %t %t %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.RunOnly, i.Cover.Free)
+			for _, b := range i.Cover.Bound { // not in words, which are cut
+				fmt.Fprintf(h, "%q %q %q\n", b.Param, string(b.Kind), b.Value)
+			}
 		}
 	}
 	return canon.Digest(h.Sum(nil))

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -40,11 +39,13 @@ func (b *Broker) Extend(run string, until time.Time) {
 }
 
 // Suspend forgets a run that is suspended, and leaves its requests open: whoever
-// resumes the run finds them by setting Request.Again. Calls that wait for one of
-// them get no answer; their contexts must end.
+// resumes the run finds them by setting Request.Again. Calls about which people were
+// yet to be asked are put to them first, as far as there is room: only an answer moves
+// the run on. Calls that wait for people get no answer; their contexts must end.
 func (b *Broker) Suspend(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.questions.putWaiting(run)
 	for id, o := range b.questions.open {
 		if o.request.Run != run {
 			continue
@@ -59,6 +60,21 @@ func (b *Broker) Suspend(run string) {
 	b.questions.queue = slices.DeleteFunc(b.questions.queue, func(w *waitingCall) bool { return w.request.Run == run })
 	b.questions.forgetRun(run)
 	b.questions.admit()
+}
+
+// putWaiting puts the waiting calls of a run to people, whether or not further ones
+// may come, as far as there is room.
+func (qs *questions) putWaiting(run string) {
+	for i := 0; i < len(qs.queue); {
+		w := qs.queue[i]
+		_, refused := qs.limiter.coolingDown(w.request)
+		if w.request.Run != run || refused || qs.full(w.request) {
+			i++
+			continue
+		}
+		qs.put(qs.form(w))
+		i = 0
+	}
 }
 
 // Abandon settles the open requests that are over: no call waits for them or ever
@@ -89,14 +105,9 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(StoredRequest
 // anew.
 func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Verdict, error) {
 	call := r.Items[0].Call
-	entries, err := qs.store.Requests(ctx, Filter{Run: r.Run})
+	entries, err := qs.answers(ctx, r.Run)
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the question that was asked: %w", err)
-	}
-	for _, e := range entries {
-		if e.Verdict != nil {
-			qs.limiter.settled(e.Request, *e.Verdict)
-		}
+		return nil, nil, err
 	}
 	for _, e := range slices.Backward(entries) {
 		item, about := e.itemOf(call)
@@ -104,7 +115,8 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			continue
 		}
 		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // somebody else must approve now
-			return nil, nil, qs.endStale(ctx, e)
+			no, err := qs.endStale(ctx, e, item.Call)
+			return nil, no, err
 		}
 		if q := qs.open[e.ID]; q != nil { // another call of the request has reopened it
 			return q, nil, nil
@@ -117,6 +129,9 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 		if e.Verdict != nil {
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or part of it is gone
+			}
+			if e.Verdict.Channel == "grant" { // which counts each call that it answers
+				return nil, nil, nil
 			}
 			if e.stands(qs.o.Approvers(), time.Now()) != nil {
 				return nil, nil, nil // its author may no longer give it: ask anew
@@ -155,30 +170,41 @@ func (qs *questions) earlier(r Request) *openQuestion {
 	return nil
 }
 
-// endStale ends a request whose question would be a different one now.
-func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
-	_, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error {
+// endStale ends a request whose question would be a different one now. A no that came
+// before counts all the same: it returns the one to the row.
+func (qs *questions) endStale(ctx context.Context, e StoredRequest, row int) (no *Verdict, err error) {
+	now, outcomes, err := qs.judging.update(ctx, e.ID, func(e *StoredRequest) error {
 		if e.Verdict != nil {
 			return &SettledError{*e.Verdict}
 		}
 		e.settle(Verdict{Reason: Stale, Channel: "run"}, time.Now())
 		return nil
 	})
-	if late := (*SettledError)(nil); err != nil && !errors.As(err, &late) {
-		return fmt.Errorf("ending a stale request: %w", err)
+	qs.reportLater(judged{now, outcomes})
+	late := (*SettledError)(nil)
+	if err != nil && !errors.As(err, &late) {
+		return nil, fmt.Errorf("ending a stale request: %w", err)
 	}
-	return nil
+	if late == nil {
+		return nil, nil
+	}
+	qs.limiter.settled(e.Request, late.Verdict)
+	if v := late.Verdict.About(row); v.stays() {
+		return &v, nil
+	}
+	return nil, nil
 }
 
 // sameQuestion reports whether the stored request asks the same as r, which has
-// one item: about the same call of the same tool, for the same reasons.
+// one item: about the same call of the same tool, for the same reasons, and it leads
+// where it led.
 func (e StoredRequest) sameQuestion(r Request) bool {
 	item := r.Calls()[0]
 	for _, i := range e.Calls() {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.number() == item.Call && had == has {
-			return sameDecision(i.Decision, item.Decision)
+			return sameDecision(i.Decision, item.Decision) && i.About.leadsLike(item.About)
 		}
 	}
 	return false
@@ -200,30 +226,6 @@ func sameDecision(a, b profiles.Decision) bool {
 	return x != nil && bytes.Equal(x, text(b))
 }
 
-// Refused returns the denial that a run got for a call before it was suspended,
-// if there is one: from a person, or because nobody answered in time. It stays a
-// denial even if policy has changed since.
-func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.Digest) (Verdict, bool, error) {
-	entries, err := b.store.Requests(ctx, Filter{Run: run})
-	if err != nil {
-		return Verdict{}, false, fmt.Errorf("looking for what was answered: %w", err)
-	}
-	for _, e := range slices.Backward(entries) {
-		if e.Verdict == nil || e.Verdict.Channel == "run" || e.Verdict.Reason == NoApprover {
-			continue // nobody's answer
-		}
-		for _, i := range e.Items {
-			if i.number() != call || i.Key.Args != args {
-				continue
-			}
-			if v := e.Verdict.About(i.Call); !v.Approve {
-				return v, true, nil
-			}
-		}
-	}
-	return Verdict{}, false, nil
-}
-
 // EndStale ends the open questions of a run about a call that has changed.
 func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	entries, err := b.store.Requests(ctx, Filter{Run: run, Open: time.Now()})
@@ -234,7 +236,8 @@ func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	defer b.mu.Unlock()
 	for _, e := range entries {
 		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.number() == call }) {
-			err = errors.Join(err, b.questions.endStale(ctx, e))
+			_, open := b.questions.endStale(ctx, e, call)
+			err = errors.Join(err, open)
 		}
 	}
 	return err

@@ -2,9 +2,16 @@ package approval
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codemode-bridge/profiles"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A question that was put while anybody could answer it is put anew once only
@@ -38,4 +45,121 @@ func TestAgainUnderSeparation(t *testing.T) {
 			t.Errorf("the run asks %+v", taken)
 		}
 	})
+}
+
+// An answer that was given while the run was suspended is for the file that people were
+// told of: if the path leads elsewhere by then, they are asked anew.
+func TestAgainElsewhere(t *testing.T) {
+	for name, row := range map[string]struct {
+		answered bool
+		leads    string
+		want     string
+	}{
+		"answered, and the same":      {true, "/a", "yes"},
+		"answered, and elsewhere":     {true, "/b", "asked"},
+		"not answered, and elsewhere": {false, "/b", "asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				to := func(folder string) Request {
+					r := question(1)
+					r.Items[0].About.Facts = []Fact{{Param: "path", Role: "path", Leads: folder}}
+					return r
+				}
+				asks(t.Context(), b, to("/a"))
+				q := only(t, b, "r1")
+				b.Suspend("r1")
+				if row.answered {
+					settle(t, b, q, yes)
+				}
+				again := to(row.leads)
+				again.Again = true
+				c := asks(t.Context(), b, again)
+				if row.want == "yes" {
+					wantAnswer(t, c, "yes")
+					return
+				}
+				stillAsks(t, c)
+				if got := only(t, b, "r1"); got.ID == q.ID {
+					t.Error("the question is the old one")
+				}
+				b.EndRun("r1")
+			})
+		})
+	}
+}
+
+// A run may be suspended while its calls are still gathered, or wait for their turn.
+// People are asked about them all the same: nobody else moves it on.
+func TestSuspendedBeforePeopleAreAsked(t *testing.T) {
+	for name, row := range map[string]struct {
+		limits Limits
+		before []Request // made by other runs
+		calls  []Request
+		want   string // the calls of the requests that are left open
+	}{
+		"one call":                        {Limits{}, nil, []Request{question(1)}, "1"},
+		"several that make one request":   {Limits{}, nil, []Request{question(1, of("a", 1)), question(2, of("b", 2))}, "1 2"},
+		"several that do not":             {Limits{}, nil, []Request{question(1, of("a", 1)), question(2, of("b", 2), risk(profiles.Critical))}, "1 | 2"},
+		"there is room for one":           {Limits{PerRun: 1}, nil, []Request{question(1, of("a", 1)), question(2, of("b", 2), risk(profiles.Critical))}, "1"},
+		"other runs' calls wait for more": {Limits{}, []Request{question(7, inRun("r2"))}, []Request{question(1)}, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, s := new(Memory), &script{moves: make(chan struct{})}
+				ctx, cancel := context.WithCancel(t.Context())
+				first := New(Options{Store: store, Bridge: "first", Limits: row.limits})
+				for _, r := range append(row.before, row.calls...) {
+					r.Idle = s.idle
+					asks(ctx, first, r)
+				}
+				if left := open(t, store); len(left) > 0 {
+					t.Fatalf("asked before the script was idle: %+v", left)
+				}
+				first.Suspend("r1")
+				cancel()
+				synctest.Wait()
+				var got []string
+				left := open(t, store)
+				for _, e := range left {
+					var calls []string
+					for _, i := range e.Items {
+						calls = append(calls, fmt.Sprint(i.Call))
+					}
+					got = append(got, strings.Join(calls, " "))
+					if e.Run != "r1" || e.Bridge != "" {
+						t.Errorf("left open is a request of %s at %q", e.Run, e.Bridge)
+					}
+				}
+				slices.Sort(got)
+				if diff := cmp.Diff(row.want, strings.Join(got, " | ")); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				time.Sleep(minute) // what is critical is read first
+				for _, e := range left {
+					if _, err := New(Options{Store: store}).Settle(t.Context(), e.ID, e.Digest(), yes); err != nil {
+						t.Fatal(err)
+					}
+				}
+				second := New(Options{Store: store, Bridge: "second"})
+				for _, e := range left {
+					for _, i := range e.Items {
+						r := row.calls[i.Call-1]
+						r.Again = true
+						wantAnswer(t, asks(t.Context(), second, r), "yes")
+					}
+				}
+			})
+		})
+	}
+}
+
+// open returns what a store has open.
+func open(t *testing.T, store Store) []StoredRequest {
+	t.Helper()
+	all, err := store.Requests(t.Context(), Filter{Open: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -26,6 +26,8 @@ type StoredRequest struct {
 	Relayed []RelayedVerdict `json:"brought,omitempty"`
 	// Verdict settles the request. It is set once.
 	Verdict *Verdict `json:"verdict,omitempty"`
+	// Granted reports that the verdict has become a grant, if it is to cover more.
+	Granted bool `json:"granted,omitempty"`
 }
 
 // Open reports whether the request can still be answered.

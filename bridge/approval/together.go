@@ -52,14 +52,21 @@ func (r Request) hasRoom(had []Item, call Item, most int) bool {
 	return len(had) < maxLooped && size <= maxTable && len(places(append(had, call))) <= most
 }
 
-// places returns the first call of each place of the script.
+// places returns the first call of each place of the script. Calls of one place about
+// which people are asked for other reasons have places of their own: a dialog has room
+// for one call of each, and a yes is also for those that it only counts.
 func places(all []Item) (first []Item) {
 	for _, i := range all {
-		if !slices.ContainsFunc(first, i.sameLoop) {
+		if !slices.ContainsFunc(first, func(had Item) bool { return had.sameLoop(i) && had.SameReasons(i) }) {
 			first = append(first, i)
 		}
 	}
 	return first
+}
+
+// SameReasons reports whether people are asked about two calls for the same reasons.
+func (i Item) SameReasons(j Item) bool {
+	return i.Decision.Risk == j.Decision.Risk && slices.Equal(i.Decision.Reasons, j.Decision.Reasons)
 }
 
 // sameLoop reports whether two calls of the same tool were made at the same place in

@@ -81,6 +81,13 @@ func TestWhatWaitsTogetherIsOneRequest(t *testing.T) {
 		}
 		return all
 	}
+	mixed := func(n int) []Request {
+		all := many(1, n, 4)
+		for i := range all {
+			all[i].Decision.Reasons = []profiles.Reason{{Kind: profiles.KindRisk, Detail: fmt.Sprint("reason ", i)}}
+		}
+		return all
+	}
 	numbers := func(from, to int) string {
 		text := fmt.Sprint(from)
 		for call := from + 1; call <= to; call++ {
@@ -92,16 +99,17 @@ func TestWhatWaitsTogetherIsOneRequest(t *testing.T) {
 		calls []Request // as they arrive
 		want  string
 	}{
-		"five tools, in whatever order they come": {[]Request{question(2, of("b", 2)), question(5, of("e", 5)), question(3, of("c", 3)), question(1, of("a", 1)), question(4, of("d", 4))}, "1 2 3 4 5"},
-		"one is critical":                         {[]Request{question(1, of("a", 1)), question(2, of("b", 2), critical), question(3, of("c", 3))}, "1 3 | 2"},
-		"one must be typed":                       {[]Request{question(1, of("a", 1), manual), question(2, of("b", 2)), question(3, of("c", 3))}, "1 | 2 3"},
-		"one needs a reason":                      {[]Request{question(1, of("a", 1), reason), question(2, of("b", 2))}, "1 | 2"},
-		"one needs several people":                {[]Request{question(1, of("a", 1)), question(2, of("b", 2), quorum)}, "1 | 2"},
-		"one has another fallback":                {[]Request{question(1, of("a", 1)), question(2, of("b", 2), queued)}, "1 | 2"},
-		"one tool has changed":                    {[]Request{question(1, of("a", 1)), question(2, of("b", 2), changed)}, "1 | 2"},
-		"more places than a dialog shows":         {many(1, 12, 0), numbers(1, 10) + " | 11 12"},
-		"a loop of 200":                           {many(1, 200, 4), numbers(1, 200)},
-		"a loop of 200 and another call":          {append(many(2, 201, 4), question(1, of("b", 1))), numbers(1, 201)},
+		"five tools, in whatever order they come":      {[]Request{question(2, of("b", 2)), question(5, of("e", 5)), question(3, of("c", 3)), question(1, of("a", 1)), question(4, of("d", 4))}, "1 2 3 4 5"},
+		"one is critical":                              {[]Request{question(1, of("a", 1)), question(2, of("b", 2), critical), question(3, of("c", 3))}, "1 3 | 2"},
+		"one must be typed":                            {[]Request{question(1, of("a", 1), manual), question(2, of("b", 2)), question(3, of("c", 3))}, "1 | 2 3"},
+		"one needs a reason":                           {[]Request{question(1, of("a", 1), reason), question(2, of("b", 2))}, "1 | 2"},
+		"one needs several people":                     {[]Request{question(1, of("a", 1)), question(2, of("b", 2), quorum)}, "1 | 2"},
+		"one has another fallback":                     {[]Request{question(1, of("a", 1)), question(2, of("b", 2), queued)}, "1 | 2"},
+		"one tool has changed":                         {[]Request{question(1, of("a", 1)), question(2, of("b", 2), changed)}, "1 | 2"},
+		"more places than a dialog shows":              {many(1, 12, 0), numbers(1, 10) + " | 11 12"},
+		"a loop of 200":                                {many(1, 200, 4), numbers(1, 200)},
+		"a loop with more reasons than a dialog shows": {mixed(12), numbers(1, 10) + " | 11 12"},
+		"a loop of 200 and another call":               {append(many(2, 201, 4), question(1, of("b", 1))), numbers(1, 201)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {

@@ -104,9 +104,9 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return nil
 	case v.Scope != "" && v.Scope != Once && !remembered:
 		return fmt.Errorf("there is no scope %q", v.Scope)
-	case remembered && len(r.groups()) == 0:
+	case remembered && len(r.wider(RunScope).kinds) == 0:
 		return fmt.Errorf("a yes to this call counts only once%s", r.whyOnce())
-	case v.Scope == SessionScope && !r.mayLast():
+	case v.Scope == SessionScope && len(r.wider(SessionScope).kinds) == 0:
 		return fmt.Errorf("what the call changes is elsewhere: a yes to more than this call is for this run, up to a number")
 	case v.Scope == RunScope && (v.Count < len(r.Items) || v.Count > MaxCount):
 		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), MaxCount)

@@ -143,6 +143,9 @@ func previewed(r ledger.Record) string {
 // answer says how a question was answered, by whom and through which channel.
 func answer(r ledger.Record) string {
 	text := Shown(said(r))
+	if r.Channel == "grant" && strings.HasPrefix(r.Answer, "yes") {
+		text = "an earlier yes"
+	}
 	if who := by(r); who != "" {
 		text += " by " + Shown(who)
 	}

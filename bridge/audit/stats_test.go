@@ -330,6 +330,15 @@ func TestNobodySaidNoWhereNoAnswerCounted(t *testing.T) {
 	}
 }
 
+// A call that an earlier answer covers was not answered itself.
+func TestAnEarlierYes(t *testing.T) {
+	t.Parallel()
+	r := ledger.Record{Event: ledger.Verdict, Answer: "yes, once", Channel: "grant", Approver: "ann"}
+	if got, want := answer(r), "an earlier yes by ann (grant)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Answers that did not count are listed apart from the verdicts. Each says who decided, in
 // whose name, and what they wrote.
 func TestReportKeepsApartWhatDidNotCount(t *testing.T) {

@@ -1,25 +1,28 @@
 package gate
 
 import (
+	"maps"
+	"path/filepath"
 	"slices"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
 )
 
 // about says what a call means, for the person who is asked about it. Of a call that
 // is not known to mean just that, it only says which arguments matter.
-func (c *call) about(view *View) approval.About {
+func (c *call) about(view *View, ws workspace.Workspace) approval.About {
 	if c.meaning == nil {
 		return approval.About{}
 	}
-	return aboutCall(c.meaning, view.Meanings[c.tool.Server].Server.Tools[c.tool.Name])
+	return aboutCall(c.meaning, view.Meanings[c.tool.Server].Server, c.tool.Name, ws)
 }
 
-func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
+func aboutCall(is *profiles.Meaning, server known.Server, tool string, ws workspace.Workspace) approval.About {
 	a := approval.About{Accepted: is.Accepted && len(is.Unknown) == 0, Effects: is.Effects, Roles: map[string]string{}}
-	for name, role := range tool.Args {
+	for name, role := range server.Tools[tool].Args {
 		a.Roles[name] = string(role.Shown())
 	}
 	for _, p := range is.Paths {
@@ -28,15 +31,49 @@ func aboutCall(is *profiles.Meaning, tool known.Tool) approval.About {
 			f.RunsLater = p.RunsLater
 		}
 		f.Leads = p.Path
+		if p.Inside {
+			f.Within = below(ws, p.Path)
+		}
 		a.Facts = append(a.Facts, f)
 	}
 	for _, h := range is.Hosts {
-		a.Facts = append(a.Facts, approval.Fact{Param: h.Param, Role: string(known.Host), New: h.New, Doubt: h.Doubt})
+		f := approval.Fact{Param: h.Param, Role: string(known.Host), New: h.New, Doubt: h.Doubt}
+		if h.Param == pageParam {
+			if !opensPages(server) {
+				continue // whom a command reaches is for the command to say
+			}
+			f.Leads = h.Name
+		}
+		a.Facts = append(a.Facts, f)
 	}
 	for _, r := range is.Recipients {
 		a.Facts = append(a.Facts, approval.Fact{Param: r.Param, Role: string(known.Recipient), New: r.New})
 	}
 	return a
+}
+
+// opensPages reports whether calls of a server act on the page that others have opened.
+func opensPages(server known.Server) bool {
+	for _, tool := range server.Tools {
+		if browses(tool) && slices.Contains(slices.Collect(maps.Values(tool.Args)), known.Host) {
+			return true
+		}
+	}
+	return false
+}
+
+// below returns the path that leads from the folder of the workspace to a place in it;
+// empty if the workspace has several folders: people would not know which.
+func below(ws workspace.Workspace, path string) string {
+	folders := ws.Folders()
+	if len(folders) != 1 {
+		return ""
+	}
+	within, err := filepath.Rel(folders[0], path)
+	if err != nil || !filepath.IsLocal(within) {
+		return ""
+	}
+	return within
 }
 
 // changes reports whether effects are more than reading.

@@ -72,23 +72,22 @@ func (c *call) always(cover approval.Cover) *profiles.RuleSpec {
 	return &rule
 }
 
-// placeOf returns the place of a call as rules say it; empty if it has several.
+// placeOf returns the place of a call as rules say it; empty if one of its paths is
+// outside the workspace: a rule about a folder there would have files of secrets in it,
+// and those that run later.
 func placeOf(m *profiles.Meaning) string {
 	if m.Where != "workspace" {
 		return m.Where
 	}
-	place := ""
+	if len(m.Paths) == 0 {
+		return ""
+	}
 	for _, p := range m.Paths {
-		is := "workspace"
-		if !p.Inside {
-			is = "outside"
-		}
-		if p.Doubt != "" || p.Secret != "" || p.RunsLater != "" || place != "" && place != is {
+		if !p.Inside || p.Doubt != "" || p.Secret != "" || p.RunsLater != "" {
 			return ""
 		}
-		place = is
 	}
-	return place
+	return m.Where
 }
 
 // binds adds one bound of a wider answer to a rule, or returns it as a term of the

@@ -163,6 +163,9 @@ func TestAlwaysIsNotProposed(t *testing.T) {
 			c.meaning.Where, c.meaning.Paths = "workspace", []profiles.PathFact{{Path: "/a", Inside: true}, {Path: "/b"}}
 		},
 		"nowhere": func(c *call, _ *approval.Cover) { c.meaning.Where = "workspace" },
+		"outside": func(c *call, _ *approval.Cover) {
+			c.meaning.Where, c.meaning.Paths = "workspace", []profiles.PathFact{{Path: "/b/x"}}
+		},
 		"two folders": func(_ *call, cover *approval.Cover) {
 			*cover = bound(approval.Bound{Kind: approval.UnderFolder, Value: "/a"}, approval.Bound{Kind: approval.UnderFolder, Value: "/b"})
 		},

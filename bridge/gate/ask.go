@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -40,11 +41,11 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 			return nil, err
 		}
 	}
-	if err := r.leadsElsewhere(c); err != nil {
+	if err := leadsElsewhere(r, c); err != nil {
 		return nil, err
 	}
 	if verdict.Channel != "grant" { // those who gave it saw other calls
-		c.met = c.names(r.meaning(view, c))
+		c.met = c.names(view, r.meaning(view, c))
 		r.gate.met.meet(r.Session, c.met)
 	}
 	return view, nil
@@ -183,7 +184,7 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 }
 
 // barred refuses a call that can no longer be allowed, whatever policy says now:
-// its server is another one, or it was denied in an earlier part of the run.
+// its server is another one, or it was denied before the run made it.
 func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
 		if c.Again {
@@ -191,11 +192,10 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		}
 		return err
 	}
-	if !c.Again {
-		return nil
-	}
-	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.args.Digest())
+	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.key(r), r.resumed || c.Again)
 	switch {
+	case errors.Is(err, approval.ErrFlood):
+		r.host.Stop(err)
 	case err != nil:
 		return unrecorded(c, err)
 	case !said:
@@ -243,7 +243,11 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 
 // stopped says why a run ends whose person denied a call and stopped the run.
 func stopped(no approval.Verdict) error {
-	return &approval.StoppedError{By: no.Who(), Why: "the person who was asked said no and stopped the script"}
+	why := "the person who was asked said no and stopped the script"
+	if no.Text != "" {
+		why += "; they wrote: " + strconv.Quote(no.Text)
+	}
+	return &approval.StoppedError{By: no.Who(), Why: why}
 }
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")
@@ -287,13 +291,18 @@ func (r *Run) request(c *call) approval.Request {
 		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
-			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view), Order: c.order(),
-			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
-				Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()},
+			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),
+			Key: c.key(r),
 		}},
 	}
 	request.Items[0].Always = c.always(request.Items[0].Cover)
 	return request
+}
+
+// key identifies c as a call of r, as it was decided.
+func (c *call) key(r *Run) approval.Key {
+	return approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
+		Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()}
 }
 
 // TimeToAnswer returns how long people may take for a question with this

@@ -31,7 +31,7 @@ import (
 func coverOf(r *Run, view *View, c *call) approval.Cover {
 	w := covering{r: r, c: c, args: c.args.Value(), cover: approval.Cover{Kind: c.tool.Name}}
 	w.known = c.meaning != nil && c.meaning.Accepted
-	if reading, ok := view.reading(c.tool, w.args); ok {
+	if reading, ok := view.reading(c.tool, w.args, c.home(r, view)); ok {
 		w.tool, w.values = reading.Tool, reading.Values
 	}
 	if why := w.never(view); why != "" {
@@ -139,7 +139,7 @@ func (w *covering) byFile() {
 	w.each("", w.args, func(name string, role known.Role, v any) {
 		number := isNumber(v)
 		switch role {
-		case known.Command, known.Amount:
+		case known.Command, known.Amount, known.SQL:
 			w.bind(name, approval.Exact, exact(v))
 		case known.Place:
 			if text, ok := v.(string); ok && (strings.ContainsAny(text, shellSigns) || strings.HasPrefix(text, "-")) {
@@ -172,6 +172,9 @@ func (w *covering) byFile() {
 			default:
 				w.bind(name, approval.Exact, exact(v))
 			}
+		case known.Path, known.Host, known.PathOrHost, known.Recipient, known.Store: // read as values
+		default:
+			w.none("nobody has said what the argument %s means", canon.Escape(name))
 		}
 	})
 	if across && !deletes { // elsewhere a call that also sets another text is another one
@@ -267,11 +270,18 @@ func (w *covering) folder(p profiles.PathFact) string {
 	return folder
 }
 
-// hosts binds the hosts that the arguments name.
+// hosts binds the hosts that the arguments name, and the queries of addresses: what is
+// asked of a host, and not just read there, may tell it something.
 func (w *covering) hosts() {
 	for _, v := range w.values {
-		if v.Role == known.Host {
-			w.host(plainName(v.Param), approval.AtHost, v.Text)
+		if v.Role != known.Host {
+			continue
+		}
+		param := plainName(v.Param)
+		w.host(param, approval.AtHost, v.Text)
+		address, _, _ := strings.Cut(v.Text, "#")
+		if _, query, asks := strings.Cut(address, "?"); asks {
+			w.bind("query of "+param, approval.Exact, exact(query))
 		}
 	}
 }
@@ -283,19 +293,20 @@ func (w *covering) host(param string, kind approval.BoundKind, text string) {
 		w.none("%s: %s", param, fact.Doubt)
 		return
 	}
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		w.none("%s: it is no address", param)
+		return
+	}
 	value := fact.Name
-	if strings.Contains(text, "://") {
-		u, err := url.Parse(text)
-		if err != nil {
-			w.none("%s: it is no address", param)
-			return
-		}
-		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") && !(u.Scheme == "http" && port == "80") {
-			value += ":" + port
-		}
-		if u.Scheme != "https" {
-			value = u.Scheme + "://" + value
-		}
+	if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") && !(u.Scheme == "http" && port == "80") {
+		value += ":" + port
+	}
+	if u.Scheme != "https" {
+		value = u.Scheme + "://" + value
 	}
 	w.bind(param, kind, value)
 }
@@ -303,7 +314,12 @@ func (w *covering) host(param string, kind approval.BoundKind, text string) {
 // mentions binds the hosts that a text names.
 func (w *covering) mentions(param string, v any) {
 	for _, text := range textsIn(v) {
-		for _, m := range addresses.FindAllStringSubmatch(text, maxMentions+1) {
+		found := addresses.FindAllStringSubmatch(text, maxMentions+1)
+		if len(found) > maxMentions { // there may be others behind them
+			w.none("%s names more hosts than anybody would read", param)
+			return
+		}
+		for _, m := range found {
 			host := strings.TrimRight(cmp.Or(m[1], m[2], m[3]), ".,;:!?)]}")
 			if m[1] != "" { // up to its path
 				w.host(param, approval.Mentions, "https://"+host)
@@ -364,7 +380,7 @@ func (w *covering) byNames() {
 		switch {
 		case role != "" && role != known.Content && role != known.Plain: // a file that nobody accepted can bind
 			w.bind(name, approval.Exact, exact(v))
-		case isText && isContent(name) && !looksLikeAPlace(text):
+		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !isStatement(text):
 			w.free(name)
 			w.mentions(name, v)
 		case isNumber(v) && isItem(name) && !w.deletes():
@@ -381,6 +397,11 @@ func (w *covering) deletes() bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		return slices.Contains([]string{"delete", "remove", "drop", "purge", "destroy", "erase", "close", "archive", "trash", "cancel", "revoke", "kill", "pay", "buy", "order", "transfer", "merge"}, word)
 	})
+}
+
+// runs reports whether the tool is called as if it ran what it is given.
+func (w *covering) runs() bool {
+	return slices.ContainsFunc(wordsOf(w.c.tool.Name), func(word string) bool { return slices.Contains(runningNames, word) })
 }
 
 // exact returns the canonical text of a value that is bound as it is.

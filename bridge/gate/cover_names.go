@@ -2,6 +2,7 @@ package gate
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,19 @@ var (
 	itemNames    = []string{"number", "iid", "page", "limit", "offset", "count", "size", "line", "lines", "index", "head", "tail", "perpage"}
 	amountNames  = []string{"amount", "price", "total", "cost", "sum", "quantity", "fee", "unit", "cents"}
 )
+
+// runningNames are the words in names of tools whose texts are commands, whatever their
+// arguments are called.
+var runningNames = []string{"sql", "execute", "exec", "run", "eval", "evaluate", "command", "shell", "script", "terminal", "graphql", "cypher", "invoke"}
+
+// statements are the words that a command in a query language begins with, if another of
+// its words follows somewhere.
+var statements = regexp.MustCompile(`(?is)^[\s({;]*(?:(?:select|delete)\b.*\bfrom\b|(?:insert|replace|merge|load)\b.*\binto\b|(?:match|unwind)\b.*\b(?:return|set|delete|remove)\b|with\s+\S+\s+as\s*\(|explain\s+\w+|copy\s+\S+\s+(?:from|to)\b` +
+	`|(?:drop|alter|create|truncate|rename|grant|revoke|attach|detach|vacuum|pragma|set)\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?:table|database|schema|view|materialized|index|user|role|function|procedure|trigger|extension|sequence|constraint|all|global|session|[a-z_]+\s*=)` +
+	`|update\b.*\bset\b|(?:call|exec|execute)\s+\w+|(?:mutation|subscription)\b.*\{)`)
+
+// isStatement reports whether a text could be a command in a query language.
+func isStatement(text string) bool { return statements.MatchString(text) }
 
 // isContent reports whether a name says that the argument is text.
 func isContent(name string) bool {
@@ -95,8 +109,8 @@ func textsIn(v any) (all []string) {
 			all = append(all, textsIn(element)...)
 		}
 	case map[string]any:
-		for name, member := range v {
-			all = append(append(all, name), textsIn(member)...)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(append(all, name), textsIn(v[name])...)
 		}
 	}
 	return all

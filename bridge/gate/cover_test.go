@@ -23,7 +23,7 @@ type covers struct {
 	run  *Run
 }
 
-// A knownFile is the file of a server and the schemas of its tools.
+// shopFile is the file of a server.
 const shopFile = `{
 	"title": "Shop", "verified": "1.0.0", "launch": [{"npm": "shop"}],
 	"tools": {
@@ -32,6 +32,7 @@ const shopFile = `{
 		"remove": {"effects": ["delete"], "where": "remote", "net": "fixed", "args": {"owner": "place", "issue_number": "place", "why": "content"}},
 		"project": {"effects": ["write"], "where": "remote", "net": "fixed", "args": {"project": "place", "text": "content"}},
 		"pay": {"effects": ["spend"], "where": "remote", "net": "fixed", "args": {"to": "recipient", "cents": "amount", "note": "content"}},
+		"sql": {"effects": ["read", "write", "delete", "execute"], "where": "remote", "net": "fixed", "when": {"query": {"select": {"effects": ["read"]}}}, "args": {"query": "sql", "db": "store", "from": "path|host"}},
 		"search": {"effects": ["read"], "where": "remote", "net": "fixed", "args": {"query": "plain", "page": "plain"}},
 		"fetch": {"effects": ["read"], "where": "remote", "net": "chosen", "args": {"url": "host", "max": "plain"}},
 		"run": {"effects": ["execute"], "where": "local", "args": {"command": "command", "timeout": "plain"}},
@@ -63,7 +64,7 @@ func newCovers(t *testing.T, ws string) covers {
 		shop.Tools = append(shop.Tools, catalog.Definition{Name: name, Input: schema})
 	}
 	other := json.RawMessage(`{"type":"object","properties":{"chat_id":{},"text":{},"body":{},"issue_number":{},"page":{},"amount":{},"force":{},"owner":{},"path":{},"options":{"type":"object","properties":{"deep":{}}}}}`)
-	odd := catalog.Server{Name: "odd", Tools: []catalog.Definition{{Name: "post", Input: other}, {Name: "delete_issue", Input: other}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}}
+	odd := catalog.Server{Name: "odd", Tools: []catalog.Definition{{Name: "post", Input: other}, {Name: "delete_issue", Input: other}, {Name: "run_query", Input: other}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}}
 	w, err := workspace.New([]string{ws}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +104,11 @@ func TestCoverOfACall(t *testing.T) {
 		{"a comment with a token in it", "shop__comment", `{` + issue + `,"body":"kubectl --token ` + jwt + `"}`, "there is something like a secret in it"},
 		{"a comment that names hosts", "shop__comment", `{` + issue + `,"body":"see https://a.example/x, ann@b.example and c.dev"}`,
 			"comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example, c.dev"},
+		{"a comment that names a host behind many", "shop__comment", `{` + issue + `,"body":"` + strings.Repeat("see https://a.example/x ", maxMentions) + `and https://evil.example"}`, "body names more hosts than anybody would read"},
+		{"a comment that names one host often", "shop__comment", `{` + issue + `,"body":"` + strings.Repeat("see https://a.example/x ", maxMentions) + `"}`,
+			"comment with owner acme, repo web; any body, issue_number that names no host but a.example"},
+		{"hosts in an object", "shop__comment", `{` + issue + `,"body":{"d":"d.example","b":"b.example","c":"c.example","a":"a.example"}}`,
+			"comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example, c.example, d.example"},
 		{"a comment that names a doubtful host", "shop__comment", `{` + issue + `,"body":"see https://2130706433/x"}`, "body: the host is a number that readers take differently"},
 		{"a comment that names a host behind a name", "shop__comment", `{` + issue + `,"body":"see https://a.example@b.example/x"}`, "there is something like a secret in it"},
 		{"a command in a name", "shop__comment", `{"owner":"acme","repo":"web$(id)","issue_number":7,"body":"x"}`, "nobody has said what the argument repo means"},
@@ -120,11 +126,16 @@ func TestCoverOfACall(t *testing.T) {
 		{"a payment", "shop__pay", `{"to":"ann","cents":500,"note":"lunch"}`, "pay to ann, cents 500, note lunch; nothing may differ"},
 		{"a search", "shop__search", `{"query":"rust","page":2}`, "search; any page, query"},
 		{"a search with a command in it", "shop__search", `{"query":"$(id)"}`, "query has signs that a shell would read"},
-		{"an address", "shop__fetch", `{"url":"https://docs.example/a?b","max":9}`, "fetch at docs.example; any max"},
+		{"an address", "shop__fetch", `{"url":"https://docs.example/a/b","max":9}`, "fetch at docs.example; any max"},
 		{"an address with a port", "shop__fetch", `{"url":"http://localhost:5173/","max":9}`, "fetch at http://localhost:5173; any max"},
 		{"an address that looks like another", "shop__fetch", `{"url":"https://docs.example@evil.example/"}`, "there is something like a secret in it"},
+		{"an address with a query", "shop__fetch", `{"url":"https://a.example/seen?server=10.20.0.5#x?y"}`, "fetch at a.example, query of url server=10.20.0.5; any path there"},
+		{"an address with a fragment", "shop__fetch", `{"url":"https://a.example/seen#x?y"}`, "fetch at a.example; any path there"},
 		{"an address of no web", "shop__fetch", `{"url":"file:///etc/passwd"}`, "url: the URL has no host"},
+		{"a host with a port", "shop__fetch", `{"url":"docs.example:9000"}`, "fetch at docs.example:9000; any path there"},
 		{"a command", "shop__run", `{"command":"ls; rm x","timeout":5}`, "run with command ls; rm x; any timeout"},
+		{"a statement", "shop__sql", `{"db":"shop","query":"INSERT INTO a VALUES (1)"}`, "sql to shop, query INSERT INTO a VALUES (1); nothing may differ"},
+		{"a statement that reads", "shop__sql", `{"db":"shop","query":"SELECT 1"}`, "sql to shop, query SELECT 1; nothing may differ"},
 		{"a click", "shop__click", `{"target":"e1"}`, "what it does depends on the calls before it"},
 		{"reading", "shop__read_file", `{"path":"src/a.ts","head":3}`, "read under WS; any content"},
 		{"writing", "shop__write_file", `{"path":"` + ws + `/src/a.ts","content":"x"}`, "write under WS; any content"},
@@ -136,6 +147,10 @@ func TestCoverOfACall(t *testing.T) {
 		{"remembering", "shop__remember", `{"entities":[{"name":"ann"}]}`, "write with store shop; any content"},
 		{"a tool that nobody knows", "odd__post", `{"chat_id":12,"text":"hello all","page":2,"force":true}`, "post with chat_id 12, force true; any page, text"},
 		{"whose text names a host", "odd__post", `{"chat_id":12,"text":"hello at x.example"}`, "post with chat_id 12; any text that names no host but x.example"},
+		{"whose text is a statement", "odd__post", `{"text":"DROP TABLE users"}`, "post with text DROP TABLE users; nothing may differ"},
+		{"whose text is another statement", "odd__post", `{"text":"(select 1 from users"}`, "post with text (select 1 from users; nothing may differ"},
+		{"whose text begins like a statement", "odd__post", `{"text":"Update the docs, please"}`, "post; any text"},
+		{"which runs what it is given", "odd__run_query", `{"text":"anything"}`, "run_query with text anything; nothing may differ"},
 		{"whose text is a path", "odd__post", `{"text":"/etc/passwd"}`, "post with text /etc/passwd; nothing may differ"},
 		{"whose text is an address", "odd__post", `{"text":"ann@b.example"}`, "post with text ann@b.example; nothing may differ"},
 		{"whose path is a path", "odd__post", `{"path":"/a/b"}`, "post with path /a/b; nothing may differ"},

@@ -233,7 +233,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if failed := r.check(g.View(), made); failed != "" {
 		return r.refuse(ctx, c, made, denied(made, approval.Denied, "the check "+failed+" failed"))
 	}
-	if err := r.leadsElsewhere(made); err != nil {
+	if err := leadsElsewhere(r, made); err != nil {
 		return r.refuse(ctx, c, made, err)
 	}
 	if ctx.Err() != nil { // stopped in the meantime: what the script still does is not sent

@@ -44,7 +44,12 @@ type Meant struct {
 // Every host and every recipient is new. An unreviewed tool, and one that is not as
 // its file says, has no accepted meaning.
 func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Workspace) *profiles.Meaning {
-	reading, ok := v.reading(t, args)
+	return v.meaning(t, args, ws, "")
+}
+
+// meaning is Meaning for a call to a server that was told its folder earlier.
+func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Workspace, home string) *profiles.Meaning {
+	reading, ok := v.reading(t, args, home)
 	if !ok {
 		return nil
 	}
@@ -65,25 +70,28 @@ func (v *View) Meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		case known.Host:
 			host := profiles.HostNamed(value.Param, value.Text)
 			host.New, host.Beyond = true, meant.Remote || browses(tool) && !meant.Confined
+			host.Bare = host.Bare && !besides(reading, args, value.Param)
 			m.Hosts = append(m.Hosts, host)
 		case known.Recipient:
-			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true})
+			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true, Member: value.Member})
 		case known.Command:
 			m.Commands = append(m.Commands, value.Text)
 		case known.Amount:
 			m.Spends = true
 		case known.Place:
-			if odd(value.Text) && !slices.Contains(m.Unknown, value.Param) {
+			if (odd(value.Text) || tool.Runs == known.CI && refspec(value.Text)) && !slices.Contains(m.Unknown, value.Param) {
 				m.Unknown = append(m.Unknown, value.Param)
 			}
 		}
 	}
 	if browses(tool) && len(m.Hosts) == 0 {
-		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: "nobody knows which page is open", New: true, Beyond: !meant.Confined}}
+		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: unknownPage, New: true, Beyond: !meant.Confined}}
 	}
 	if m.Leaves() {
 		m.Carries = secretsIn("", args)
 	}
+	m.Orders = browses(tool) && orders(reading)
+	m.Triggers = triggers(reading) && repository(t.Server, reading) == ""
 	return m
 }
 
@@ -140,9 +148,9 @@ func (v *View) privateHere(from provenance.Source) bool {
 	return ok && tool.Where != known.Remote && slices.Contains(tool.Labels, known.Private)
 }
 
-// reading returns what the arguments of a call are, by the file of its server. It
-// reports false if no file names the tool.
-func (v *View) reading(t *catalog.Tool, args map[string]any) (known.Reading, bool) {
+// reading returns what the arguments of a call are, by the file of its server, and the
+// folder that this was told earlier. It reports false if no file names the tool.
+func (v *View) reading(t *catalog.Tool, args map[string]any, home string) (known.Reading, bool) {
 	if t.Method {
 		return known.Reading{}, false
 	}
@@ -150,7 +158,7 @@ func (v *View) reading(t *catalog.Tool, args map[string]any) (known.Reading, boo
 	if !ok {
 		return known.Reading{}, false
 	}
-	return tool.Read(args), true
+	return tool.ReadIn(home, args), true
 }
 
 // describes reports whether the file still describes a tool, by the schema that its
@@ -198,12 +206,21 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	m := view.Meaning(c.tool, c.args.Value(), r.Workspace)
+	return r.gate.met.meaning(r, view, c)
+}
+
+// meaning returns what c means in the run to a session that has met what a says.
+func (a *acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
+	home := a.at(c.whose(view, r.Session, itsFolder))
+	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	r.gate.met.introduce(m, r.Session, c.tool.Server, c.browser(view, r.Session))
+	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
+	if reading, ok := view.reading(c.tool, c.args.Value(), home); ok && triggers(reading) {
+		m.Triggers = m.Triggers || a.knows(r.Session, repository(c.tool.Server, reading))
+	}
 	return m
 }
 
@@ -221,7 +238,7 @@ func (v *View) accepted() map[string]bool {
 // leadsElsewhere refuses c if one of its paths or hosts is not what it was when c was
 // judged first: somebody may have replaced a folder by a link since. Between this
 // moment and the one in which the server opens the file nobody looks any more.
-func (r *Run) leadsElsewhere(c *call) error {
+func leadsElsewhere(r *Run, c *call) error {
 	now := r.meaning(r.gate.View(), c)
 	if c.began == nil || now == nil {
 		return nil // nothing was decided on where it leads

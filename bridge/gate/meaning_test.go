@@ -33,9 +33,15 @@ const stated = `{
     "query": {"effects": ["read"], "where": "remote", "net": "fixed", "args": {"db": "place"}},
     "mail": {"effects": ["send"], "where": "remote", "net": "fixed", "args": {"to": "recipient", "text": "content", "fee": "amount"}},
     "shell": {"effects": ["execute"], "where": "local", "args": {"line": "command"}},
+    "home": {"effects": ["read"], "where": "workspace", "stateful": true, "home": "folder", "args": {"folder": "path"}},
+    "log": {"effects": ["read"], "where": "workspace", "stateful": true, "under": {"repo": "", "file": "repo"}, "args": {"repo": "path", "file": "path"}},
     "open": {"effects": ["read"], "where": "remote", "net": "chosen", "stateful": true, "args": {"url": "host"}},
     "back": {"effects": ["read"], "where": "remote", "net": "chosen", "stateful": true},
     "click": {"effects": ["write", "send"], "where": "remote", "net": "chosen", "stateful": true, "args": {"target": "plain"}},
+    "branch": {"effects": ["write"], "where": "remote", "net": "fixed", "args": {"owner": "place", "repo": "place", "branch": "place"}},
+    "push": {"effects": ["write", "execute"], "runs": "ci", "where": "remote", "net": "fixed", "args": {"owner": "place", "repo": "place", "branch": "place", "file": "place"}},
+    "assign": {"effects": ["write", "send"], "where": "remote", "net": "fixed", "args": {"id": "place", "to": "member", "watchers": "recipient"}},
+    "press": {"effects": ["write", "send"], "where": "remote", "net": "chosen", "stateful": true, "args": {"button": "place"}},
     "script": {"effects": ["read", "execute"], "where": "remote", "net": "chosen", "stateful": true, "args": {"code": "command"}}
   }
 }`
@@ -495,11 +501,46 @@ func TestPages(t *testing.T) {
 	})
 }
 
+// What names no folder is about the one that the server was told last, if a call told it.
+func TestHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outside, ws := playground(t)
+		g, caller, _ := meantGate(t, ws)
+		run := beginMeant(t, g, "s1", inWorkspace(t, ws))
+		home := func(folder string) string { return fmt.Sprintf(`{"folder":%q}`, folder) }
+		run.asks(true, "s__log", `{"file":"src/a"}`) // nobody knows where
+		run.asks(false, "s__home", home(ws))
+		run.asks(false, "s__log", `{"file":"src/a"}`)
+		run.asks(false, "s__log", `{"repo":".","file":"src/a"}`)
+		run.asks(false, "s__log", `{}`)
+		run.asks(true, "s__log", `{"file":"../a"}`)
+		run.asks(true, "s__log", `{"file":".env"}`)
+		run.asks(true, "s__log", `{"repo":"src","file":"a"}`) // nobody knows where other relative ones start
+		run.asks(true, "s__log", `{"repo":"./","file":"src/a"}`)
+
+		run.asks(true, "s__home", home(outside))
+		run.asks(true, "s__log", `{}`)
+		run.asks(true, "s__log", `{"file":"a"}`)
+		run.asks(false, "s__log", fmt.Sprintf(`{"repo":%q,"file":"src/a"}`, ws))
+
+		run.asks(false, "s__home", home(ws))
+		other := beginMeant(t, g, "s2", inWorkspace(t, ws))
+		other.asks(false, "s__log", `{"file":"src/a"}`) // the same server
+		other.asks(false, "s__home", home("src"))
+		run.asks(true, "s__log", `{"file":"a"}`) // nobody knows where a relative home is
+
+		run.asks(false, "s__home", home(ws))
+		caller.reply = `{"isError":true,"content":[]}`
+		run.asks(false, "s__home", home(ws))
+		run.asks(true, "s__log", `{"file":"src/a"}`) // who knows what the server did
+	})
+}
+
 // Of two calls under way that lead elsewhere nobody knows which is the last.
 func TestPagesThatOverlap(t *testing.T) {
 	t.Parallel()
 	var a acquaintance
-	w := whose{"s", ""}
+	w := whose{server: "s"}
 	one := a.depart(w)
 	if got := a.at(w); got != "" {
 		t.Errorf("on the way: %q", got)

@@ -31,12 +31,19 @@ func (r foresight) plan(c *call) []approval.Item {
 	if own < 0 || report.Calls[own].Loop || report.Truncated || report.Unknown > 0 {
 		return nil
 	}
+	before, ahead := r.gate.met.ahead(r.Session), r.gate.met.ahead(r.Session)
+	ahead.meet(r.Session, c.names(r.gate.View(), c.meaning))
+	ahead.move(r.gate.View(), r.Session, c)(true)
 	var all []approval.Item
 	for i, site := range report.Calls {
 		if i == own {
 			continue
 		}
-		made, known := r.foresee(site)
+		met := ahead
+		if i < own { // it has led the browser where that is now
+			met = before
+		}
+		made, known := r.foresee(site, met)
 		if !known {
 			return nil
 		}
@@ -49,7 +56,8 @@ func (r foresight) plan(c *call) []approval.Item {
 
 // foresee makes the call of a previewed site up to the question about it; nil if people
 // would not be asked about it alone or at all. It reports whether that can be told.
-func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
+// Ahead is what the session will have met by then; it is brought up to date.
+func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call, known bool) {
 	view := r.gate.View()
 	tool, ok := view.Catalog.Lookup(site.Name)
 	if !ok || tool.Stale || site.Args == "" {
@@ -65,8 +73,11 @@ func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
 	}
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
+	r.onPage(c.meaning, ahead.at(c.whose(view, r.Session, itsBrowser)))
 	c.began = c.meaning
+	c.carries(view, &r.read)
 	c.decision = r.judge(view, c, r.tally.others(c))
+	r.rank(view, c, ahead)
 	r.secrets.learn(args, c.displayOptions(nil))
 	d := c.decision
 	_, wrong := view.check(tool, args, r.bound(view))
@@ -79,6 +90,38 @@ func (r foresight) foresee(site analysis.CallSite) (c *call, known bool) {
 	}
 	r.findSources(c)
 	return c, true
+}
+
+// onPage puts into m the page on which a call acts in its turn, when those before it have
+// led there; none if nobody can know.
+func (r foresight) onPage(m *profiles.Meaning, host string) {
+	if m == nil {
+		return
+	}
+	for i := range m.Hosts {
+		h := &m.Hosts[i]
+		if h.Param != pageParam {
+			continue
+		}
+		if h.Name, h.Doubt, h.Bare = host, "", host != ""; host == "" {
+			h.Doubt = unknownPage
+		}
+		h.New = host == "" || !r.gate.met.knows(r.Session, hostName(*h))
+	}
+}
+
+// rank gives c the risk that it will have in its turn, when people have said yes to the
+// calls before it: what is new with one of them is not new with the next. Everything
+// else stays as it is judged now, and a call that turns out riskier is asked about anew.
+func (r foresight) rank(view *View, c *call, ahead *acquaintance) {
+	then := *c
+	then.meaning = ahead.meaning(r.Run, view, c)
+	then.carries(view, &r.read)
+	if d := r.judge(view, &then, r.tally.others(c)); d.Disposition == profiles.Ask && c.decision.Disposition == profiles.Ask {
+		c.decision.Risk, c.decision.Hinted, c.decision.Reasons = d.Risk, d.Hinted, d.Reasons
+		ahead.meet(r.Session, c.names(view, then.meaning))
+	}
+	ahead.move(view, r.Session, c)(true)
 }
 
 // inLoop reports whether, as the preview has it, a call is in a loop.

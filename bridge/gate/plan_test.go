@@ -139,6 +139,57 @@ func TestWrongPreview(t *testing.T) {
 	})
 }
 
+// A plan says of a call that comes after one which leads its browser elsewhere that
+// nobody knows the page, and has it sent on whichever page that is.
+func TestPlanThatLeavesThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, ws := playground(t)
+		g, _, _ := meantGate(t, ws)
+		call := func(line int, name, args string) Call {
+			return Call{Number: line, Name: name, Args: json.RawMessage(args), Position: analysis.Position{Line: line, Column: 1}}
+		}
+		calls := []Call{
+			call(1, "s__open", `{"url":"https://example.com"}`),
+			call(2, "s__script", `{"code":"location = 'https://evil.net'"}`),
+			call(3, "s__script", `{"code":"document.title"}`),
+			call(4, "s__click", `{"target":"Buy"}`),
+		}
+		var report analysis.Report
+		for _, c := range calls {
+			report.Calls = append(report.Calls, analysis.CallSite{Name: c.Name, Args: string(c.Args), Position: c.Position})
+		}
+		run := beginMeant(t, g, "s1", inWorkspace(t, ws))
+		run.asks(true, "s__open", `{"url":"https://example.com"}`)
+		if err := run.r.Preview(t.Context(), report); err != nil {
+			t.Fatal(err)
+		}
+		var pages []string
+		for _, c := range calls {
+			done := make(chan error, 1)
+			go func() {
+				_, err := g.Call(t.Context(), run.r, c)
+				done <- err
+			}()
+			synctest.Wait()
+			for _, q := range g.Broker().Take(run.r.ID) {
+				for _, i := range q.Calls() {
+					pages = append(pages, fmt.Sprintf("%d %s: %s%s", c.Number, i.Tool, i.About.Facts[0].Leads, i.About.Facts[0].Doubt))
+				}
+				if _, err := g.Settle(t.Context(), q.ID, q.Digest(), approval.Verdict{Approve: true, By: "ann", Channel: "page"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := <-done; err != nil {
+				t.Errorf("call %d: %v", c.Number, err)
+			}
+		}
+		want := []string{"2 script: example.com", "2 script: " + unknownPage, "2 click: " + unknownPage}
+		if diff := cmp.Diff(want, pages); diff != "" {
+			t.Errorf("asked about (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Policy may be stricter by the time that a planned call is made: then people are asked
 // again, or it is denied.
 func TestPlannedCallUnderAnotherPolicy(t *testing.T) {
@@ -152,5 +203,39 @@ func TestPlannedCallUnderAnotherPolicy(t *testing.T) {
 		caller.calls = nil
 		a.next(Call{Number: 2, Name: "fs__delete", Args: json.RawMessage(`{"path":"2"}`), Position: analysis.Position{Line: 2, Column: 1}})
 		a.refused(approval.Denied)
+	})
+}
+
+// What was refused as planned is not sent when policy comes to allow it.
+func TestRefusedPlannedCallThatPolicyAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, b := &fakeCaller{reply: okReply}, &book{}
+		call := func(number int, path string) Call {
+			return Call{Number: number, Name: "fs__delete", Args: fmt.Appendf(nil, `{"path":%q}`, path), Position: analysis.Position{Line: number, Column: 1}}
+		}
+		allows := profiles.ProfileSpec{Allowlist: []string{"fs__delete"}}
+		g := newGate(t, supervised(allows), caller, b)
+		a := &asking{T: t, g: g, caller: caller, book: b, done: make(chan error, 1), cancel: func(error) {}}
+		var err error
+		if a.r, err = g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: ByElicitation}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.r.Preview(t.Context(), analysis.Report{Calls: []analysis.CallSite{at(1, `{"path":"1"}`), at(2, `{"path":"2"}`), at(3, `{"path":"3"}`)}}); err != nil {
+			t.Fatal(err)
+		}
+		a.replace(supervised(asksFs))
+		a.next(call(1, "1"))
+		some := agreed
+		some.Rows = []int{1, 3}
+		a.answer(some)
+		if err := <-a.done; err != nil {
+			t.Fatal(err)
+		}
+		caller.calls = nil
+		a.replace(supervised(allows))
+		a.next(call(2, "2"))
+		a.refused(approval.Declined)
+		a.next(call(3, "3"))
+		a.sent()
 	})
 }

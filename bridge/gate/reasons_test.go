@@ -136,3 +136,16 @@ func TestReasonsOccurAndAreDocumented(t *testing.T) {
 		t.Errorf("script.md lists %q, there are %q", documented, constants)
 	}
 }
+
+// What the person wrote beside "stop" is in the error that the script's run ends with.
+func TestStoppedSaysWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":              "the person who was asked said no and stopped the script",
+		"not \"now\"\n": `the person who was asked said no and stopped the script; they wrote: "not \"now\"\n"`,
+	} {
+		if got := stopped(approval.Verdict{Text: text}).Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -134,7 +134,7 @@ func (g *Gate) run(o Origin, h Host) *Run {
 		o.Policy, o.Servers, o.Trusted, o.Accepted = view.Profiles, view.Identities, view.Trusted, view.accepted()
 	}
 	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
-	r.secrets.learn(r.input(), r.recordOptions())
+	r.secrets.learn(inputArgs(r.Input), r.recordOptions())
 	return r
 }
 
@@ -148,21 +148,21 @@ func (r *Run) startRecord() ledger.Record {
 		rec.Script = canon.EscapeLines(r.redact(r.Script))
 	}
 	if len(r.Input) > 0 {
-		rec.Input = canon.Display(r.input(), r.recordOptions()).JSON
+		rec.Input = canon.Display(inputArgs(r.Input), r.recordOptions()).JSON
 	}
 	return rec
 }
 
-// input returns the script's input as the member of an object.
-func (r *Run) input() canon.Args {
-	if len(r.Input) == 0 {
+// inputArgs returns the input of a script as the member of an object.
+func inputArgs(input json.RawMessage) canon.Args {
+	if len(input) == 0 {
 		return canon.Args{}
 	}
-	input, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, r.Input))
+	args, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, input))
 	if err != nil {
-		input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
+		args, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
 	}
-	return input
+	return args
 }
 
 // Preview notes the calls that could be read from the script before it ran. They are
@@ -189,9 +189,13 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	return r.record(ctx, ledger.Record{Event: ledger.Preview, Preview: text})
 }
 
+// maxLiterals is the length in bytes up to which the arguments of a previewed call are
+// shown beside it. Longer ones are in the script, and in the question about the call.
+const maxLiterals = 500
+
 // shownLiterals returns the arguments of a previewed call as a person may see them.
 func shownLiterals(args string, o canon.DisplayOptions) string {
-	if args == "" {
+	if args == "" || len(args) > maxLiterals {
 		return ""
 	}
 	whole, err := canon.Parse([]byte(`{"args":` + args + `}`))

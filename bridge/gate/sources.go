@@ -3,7 +3,9 @@ package gate
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -26,10 +28,14 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 // only at calls that are asked about.
 func (r *Run) findSources(c *call) {
 	found := r.read.Find(c.args)
+	folder := ""
+	if folders := r.Workspace.Folders(); len(folders) == 1 {
+		folder = canon.Escape(folders[0]) + string(filepath.Separator)
+	}
 	c.sources, c.reads, c.finds = nil, nil, nil
 	var others []string
 	for _, run := range found.Runs {
-		c.reads = append(c.reads, approval.Read{Param: run.Argument, Characters: run.Characters, Whole: run.Whole, Call: run.Call, From: run.From})
+		c.reads = append(c.reads, approval.Read{Param: run.Argument, Characters: run.Characters, Whole: run.Whole, Call: run.Call, From: fromWithin(folder, run.From)})
 		for _, span := range run.Spans {
 			c.finds = append(c.finds, ledger.SourceMatch{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
 		}
@@ -49,4 +55,18 @@ func (r *Run) findSources(c *call) {
 	for _, name := range others {
 		c.decision.Reasons = append(c.decision.Reasons, profiles.Reason{Kind: profiles.KindRisk, Risk: c.decision.Risk, Detail: "passes on what was read from " + name})
 	}
+}
+
+// fromWithin writes what an answer was asked for by its path from the workspace's
+// folder, which ends in a separator, if it is a path in it.
+func fromWithin(folder, from string) string {
+	tool, path, _ := strings.Cut(from, " ")
+	if folder != "" && path+string(filepath.Separator) == folder {
+		return tool
+	}
+	within, ok := strings.CutPrefix(path, folder)
+	if folder == "" || !ok || !filepath.IsLocal(within) || filepath.Clean(within) != within {
+		return from
+	}
+	return tool + " " + within
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -103,4 +104,24 @@ func TestRequestHoldsWholeArguments(t *testing.T) {
 		a.answer(agreed)
 		a.sent()
 	})
+}
+
+// What an answer was asked for is named from the workspace's folder on.
+func TestFromWithin(t *testing.T) {
+	at := func(names ...string) string {
+		return string(filepath.Separator) + filepath.Join(names...)
+	}
+	folder := at("home", "ann", "shop") + string(filepath.Separator)
+	for _, row := range []struct{ name, folder, from, want string }{
+		{"in the workspace", folder, "fs__read " + at("home", "ann", "shop", "src", "a.ts"), "fs__read " + filepath.Join("src", "a.ts")},
+		{"the workspace itself", folder, "git__status " + at("home", "ann", "shop"), "git__status"},
+		{"beside it", folder, "fs__read " + at("home", "ann", "shop2", "a"), "fs__read " + at("home", "ann", "shop2", "a")},
+		{"out of it again", folder, "fs__read " + folder + filepath.Join("..", "a"), "fs__read " + folder + filepath.Join("..", "a")},
+		{"no workspace", "", "fs__read " + at("a"), "fs__read " + at("a")},
+		{"no argument", folder, "fs__list", "fs__list"},
+	} {
+		if got := fromWithin(row.folder, row.from); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
 }

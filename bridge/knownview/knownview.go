@@ -103,7 +103,7 @@ func Head(s known.Server) []string {
 
 // roles in the order in which they matter to a person.
 var roles = []known.Role{
-	known.Recipient, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Store, known.Place, known.Content,
+	known.Recipient, known.Member, known.Path, known.PathOrHost, known.Host, known.Command, known.SQL, known.Amount, known.Store, known.Place, known.Content,
 	known.Plain,
 }
 
@@ -158,6 +158,9 @@ func besides(t known.Tool) []string {
 	}
 	if t.Stateful {
 		all = append(all, "stateful")
+	}
+	if t.Runs != "" {
+		all = append(all, "runs only "+string(t.Runs))
 	}
 	for _, label := range t.Labels {
 		all = append(all, string(label))

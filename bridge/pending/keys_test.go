@@ -236,7 +236,8 @@ var profileLoosenings = func() map[string]turn {
 // wideText is what edits of keys begin with that confirmedText does not have.
 func wideText() text {
 	return confirmedText().with(
-		set("quarantine", "newTools"), set("ask", "changedTools"), set([]any{"/work"}, "evaluation", "workspace"),
+		set("quarantine", "newTools"), set("ask", "changedTools"), set([]any{"/work", "/notes"}, "evaluation", "workspace"),
+		set(map[string]any{"command": "npx", "args": []any{"-y", "@modelcontextprotocol/server-memory"}, "newTools": "quarantine", "known": "memory"}, "servers", "met"),
 		set(map[string]any{"url": "https://plain.example/mcp"}, "servers", "plain"),
 		set(map[string]any{"url": "https://off.example/mcp", "newTools": "allow", "disabled": true}, "servers", "off"),
 		set(map[string]any{"url": "https://q.example/mcp", "quarantine": true}, "servers", "q"),
@@ -264,7 +265,10 @@ var wideLoosenings = map[string]turn{
 	"every server's new tools":     set("allow", "newTools"),
 	"every server's changed tools": set("allow", "changedTools"),
 	"a server that is known":       set("filesystem", "servers", "program", "known"),
-	"another workspace":            set([]any{"/work", "/home/me"}, "evaluation", "workspace"),
+	"a server is not known":        drop("servers", "met", "known"), // a rule that denies what is known does not match any more
+	"a server is another known":    set("filesystem", "servers", "met", "known"),
+	"another workspace":            set([]any{"/work", "/notes", "/home/me"}, "evaluation", "workspace"),
+	"less of a workspace":          set([]any{"/work"}, "evaluation", "workspace"), // a rule may deny what is in it
 	"the client's workspace":       drop("evaluation", "workspace"),
 	"a server is on":               drop("servers", "off", "disabled"),
 	"a server out of quarantine":   drop("servers", "q", "quarantine"),

@@ -188,18 +188,19 @@ func (r *Reloader) Pending(ctx context.Context) (*approval.PendingConfig, error)
 
 // Confirm confirms the pending change with that digest, so that it is applied.
 func (r *Reloader) Confirm(ctx context.Context, digest string, said approval.Confirmation) error {
-	c := r.pending.Load()
-	if c == nil {
-		return approval.ErrUnknown
-	}
-	return approval.Confirm(ctx, r.o.Store, c.Key(), digest, said)
+	return r.answer(ctx, approval.Confirm, digest, said)
 }
 
 // Reject rejects the pending change with that digest.
 func (r *Reloader) Reject(ctx context.Context, digest string, said approval.Confirmation) error {
+	return r.answer(ctx, approval.Reject, digest, said)
+}
+
+// answer has the store take an answer to the pending change.
+func (r *Reloader) answer(ctx context.Context, take func(ctx context.Context, s approval.Store, file, digest string, said approval.Confirmation) error, digest string, said approval.Confirmation) error {
 	c := r.pending.Load()
 	if c == nil {
 		return approval.ErrUnknown
 	}
-	return approval.Reject(ctx, r.o.Store, c.Key(), digest, said)
+	return take(ctx, r.o.Store, c.Key(), digest, said)
 }

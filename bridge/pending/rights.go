@@ -76,8 +76,11 @@ func looserServer(was, is *config.Server) (why []string) {
 	if is.TrustAnnotations && !was.TrustAnnotations {
 		why = append(why, "what it says of its own tools is trusted")
 	}
-	if is.Known != "" && is.Known != was.Known {
+	switch {
+	case is.Known != "" && is.Known != was.Known:
 		why = append(why, "what is known of "+is.Known+" is accepted for it")
+	case is.Known != was.Known: // a rule may deny what is known
+		why = append(why, "what is known of "+was.Known+" is not accepted for it any more")
 	}
 	if is.NewTools.Looser(was.NewTools) {
 		why = append(why, fmt.Sprintf("newTools is %s, no longer %s", is.NewTools, was.NewTools))
@@ -116,12 +119,14 @@ func added(was, is []string) []string {
 	return slices.DeleteFunc(slices.Clone(is), func(one string) bool { return slices.Contains(was, one) })
 }
 
-// otherWorkspace says how the folders that rules allow more in are others. A folder
-// within an old one counts too: a link there may lead anywhere.
+// otherWorkspace says how the folders that rules allow more in, or less, are others. A
+// folder within an old one counts too: a link there may lead anywhere.
 func otherWorkspace(was, is []string) (why []string) {
-	switch more := added(was, is); {
+	switch more, gone := added(was, is), added(is, was); {
 	case len(more) > 0:
 		why = append(why, "evaluation.workspace: scripts work on other folders: "+strings.Join(more, ", "))
+	case len(is) > 0 && len(gone) > 0:
+		why = append(why, "evaluation.workspace: rules about it do not hold any more in "+strings.Join(gone, ", "))
 	case len(was) > 0 && len(is) == 0:
 		why = append(why, "evaluation.workspace: scripts work on whatever folders the client has")
 	}

@@ -28,7 +28,11 @@ func Show(row *approval.PendingConfig) *Shown {
 // Lines describes a pending configuration to people: its file, why it waits, how the
 // profiles differ, and who has rejected it.
 func Lines(row *approval.PendingConfig) []string {
-	lines := []string{fmt.Sprintf("%s waits for an approver since %s, because of:", row.File, row.Since.Local().Format("15:04:05"))}
+	state := "waits for an approver"
+	if row.Rejected != nil {
+		state = "is held back"
+	}
+	lines := []string{fmt.Sprintf("%s %s since %s, because of:", row.File, state, row.Since.Local().Format("15:04:05"))}
 	for _, why := range row.Why {
 		lines = append(lines, "  "+canon.Escape(why))
 	}

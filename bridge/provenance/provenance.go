@@ -180,4 +180,4 @@ func (a *answer) from() string {
 // more telling first. Where there is none of them, the shortest text does.
 var namingArguments = []string{"path", "file", "filename", "uri", "url", "key", "name", "id", "query", "q", "title"}
 
-const maxNaming = 80 // characters shown of it
+const maxNaming = 200 // characters shown of it

@@ -153,7 +153,7 @@ func TestFromNamesWhatWasRead(t *testing.T) {
 		{map[string]any{"path": "/etc/shadow"}, map[string]string{"path": "[path]"}, "s__read [path]"},
 		{map[string]any{"path": "a\u202eb\x1b"}, nil, `s__read a\u{202E}b\u{1B}`},
 		{map[string]any{"path": "a\nb"}, nil, "s__read"},
-		{map[string]any{"path": strings.Repeat("x", 200)}, nil, "s__read " + strings.Repeat("x", 80) + "… 200 characters in all"},
+		{map[string]any{"path": strings.Repeat("x", 300)}, nil, "s__read " + strings.Repeat("x", 200) + "… 300 characters in all"},
 	} {
 		a := answer{Source: Source{Server: "s", Tool: "read", Args: frozen(t, row.args), Hidden: row.hidden}}
 		if got := a.from(); got != row.want {

@@ -241,6 +241,22 @@ func (i *Import) OfferWords() (lines []string) {
 	return lines
 }
 
+// OfferLimits says, at the end of a question, whether arguments limit what is offered.
+func (i *Import) OfferLimits() string {
+	offered, meant := i.Offered(), 0
+	for _, o := range i.Offers {
+		meant += len(o.meant)
+	}
+	switch meant {
+	case offered:
+		return ""
+	case 0:
+		return ", whatever the arguments"
+	default:
+		return ", whatever the arguments where nothing else is said"
+	}
+}
+
 // TakeOffers marks what is offered as taken, and returns the rules that allow it. Where
 // it is known what a tool does, its rule holds for no more than that.
 func (i *Import) TakeOffers() (rules []profiles.RuleSpec) {

@@ -57,7 +57,7 @@ func Accept(text config.JSONC) (config.JSONC, error) {
 
 // AcceptIn returns the text of a configuration with what is known of the server at a
 // JSON pointer accepted. Words say what is known; says is empty if that cannot be
-// accepted, and the text is as it was.
+// accepted: then words say why, and the text is as it was.
 func AcceptIn(text []byte, at string) (next []byte, words, says string, err error) {
 	server, err := config.Section(text, at)
 	if err != nil {
@@ -65,7 +65,23 @@ func AcceptIn(text []byte, at string) (next []byte, words, says string, err erro
 	}
 	words, _ = Known(server)
 	next, says, err = acceptIn(text, at, server)
+	r, _ := recognize(server)
+	switch {
+	case isBuiltin(server):
+		words = "it is part of the bridge, which knows what its calls do"
+	case says == "" && r.Said == "" && r.Verified:
+		words += fmt.Sprintf("; to accept it, start version %s", r.Server.Verified)
+	}
 	return next, words, says, err
+}
+
+// isBuiltin reports whether a server is part of the bridge.
+func isBuiltin(text config.JSONC) bool {
+	plain, err := text.MarshalJSON()
+	var s struct {
+		Builtin string `json:"builtin"`
+	}
+	return err == nil && json.Unmarshal(plain, &s) == nil && s.Builtin != ""
 }
 
 func acceptIn(text []byte, at string, server config.JSONC) (next []byte, says string, err error) {

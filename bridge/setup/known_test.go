@@ -61,6 +61,43 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// What cannot be accepted says why, and what to do.
+func TestNothingToAccept(t *testing.T) {
+	t.Parallel()
+	v := verified(t)
+	for _, row := range []struct{ text, words string }{
+		{`{"command": "npx", "args": ["@modelcontextprotocol/server-filesystem@0.1.0", "/ws"]}`,
+			"known as filesystem as of " + v + " and pinned to another version, so its calls are guessed; to accept it, start version " + v},
+		{`{"url": "https://mcp.context7.com/mcp"}`, "known as context7 from its documentation alone, so its calls are guessed or judged more strictly"},
+		{`{"type": "builtin", "builtin": "time"}`, "it is part of the bridge, which knows what its calls do"},
+		{`{"command": "mine"}`, "not known, so its calls are guessed"},
+		{`{"command": "npx", "args": ["@modelcontextprotocol/server-filesystem@` + v + `", "/ws"], "known": "filesystem@` + v + `"}`, "known as filesystem@" + v},
+	} {
+		text := []byte(`{"servers": {"x": ` + row.text + `}}`)
+		next, words, says, err := AcceptIn(text, "/servers/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{string(text), row.words, ""}, []string{string(next), words, says}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.text, diff)
+		}
+	}
+}
+
+// Whether arguments limit what is offered goes by how many of the tools are known.
+func TestOfferLimits(t *testing.T) {
+	t.Parallel()
+	for want, offers := range map[string][]*Offer{
+		"":                         {{Tools: []string{"a__b"}, meant: []string{"a__b"}}},
+		", whatever the arguments": {{Tools: []string{"a__b"}}, {Tools: []string{"c__d"}}},
+		", whatever the arguments where nothing else is said": {{Tools: []string{"a__b"}, meant: []string{"a__b"}}, {Tools: []string{"c__d"}}},
+	} {
+		if got := (&Import{Offers: offers}).OfferLimits(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A server that was accepted is pinned and says so, and is the same server as the one
 // that the client has.
 func TestAcceptedServer(t *testing.T) {

@@ -136,8 +136,9 @@ func Table(all []*Server) [][]string {
 }
 
 // PinnedWords says how many tools were pinned, and which servers could not be. Review is
-// the command that shows those that have changed since.
-func PinnedWords(taking []*Server, review string) (lines []string) {
+// the command that shows those that have changed since, and again the one that asks the
+// others once more.
+func PinnedWords(taking []*Server, review, again string) (lines []string) {
 	tools, servers := 0, 0
 	var without []string
 	for _, s := range taking {
@@ -154,5 +155,8 @@ func PinnedWords(taking []*Server, review string) (lines []string) {
 	if len(without) > 0 {
 		lines = append(lines, count(len(without), "server")+" could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:")
 	}
-	return append(lines, without...)
+	if lines = append(lines, without...); len(without) > 0 {
+		lines = append(lines, fmt.Sprintf("what your clients may call there was not looked at either; once the servers work: %s", again))
+	}
+	return lines
 }

@@ -134,14 +134,18 @@ func opening(path string, err error) error {
 }
 
 // enterWAL switches the file to a write-ahead log, unless it already has one.
-// SQLite does not wait for others when it does that, so we do.
+// SQLite does not wait for others when it does that, so we do, as long as ctx lasts.
 func (f *file) enterWAL(ctx context.Context) error {
 	for try := 0; ; try++ {
 		var mode string
 		err := f.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
 		if code(err) == sqlite3.SQLITE_BUSY && try < 100 {
-			time.Sleep(20 * time.Millisecond)
-			continue
+			select {
+			case <-time.After(20 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		if err == nil && mode != "wal" {
 			err = fmt.Errorf("SQLite cannot keep a write-ahead log here")

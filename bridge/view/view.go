@@ -280,8 +280,11 @@ func (m *Maker) revoke(ctx context.Context, broker *approval.Broker, events []pi
 		return
 	}
 	for _, g := range grants {
-		to, changed := is[gate.ToolName{Server: g.Key.Server, Tool: g.Key.Tool}]
-		if !changed || to == g.Key.Definition {
+		changed := slices.ContainsFunc(g.Kinds(), func(kind approval.Kind) bool {
+			to, changed := is[gate.ToolName{Server: kind.Key.Server, Tool: kind.Key.Tool}]
+			return changed && to != kind.Key.Definition
+		})
+		if !changed {
 			continue
 		}
 		if _, err := broker.Revoke(ctx, g.ID); err != nil {

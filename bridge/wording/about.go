@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -73,29 +74,31 @@ func rankOf(a approval.About, key string) int {
 }
 
 // toolVerbs are the words of tools' names that say what is done, as a question begins.
-var toolVerbs = wordsOf(`add answer append apply archive assign cancel click close comment commit copy create delete deploy
-	disable download drag drop edit enable evaluate exec execute extract fetch fill fork get hover insert install invoke
-	kill launch list load log merge modify move navigate open patch pay post press publish pull push put query read
-	refund remove rename replace reply reset resize restart restore revert revoke run save scrape search select send set
-	share start stop submit subscribe switch sync tag take terminate transfer trigger type unlock update upload upsert
-	visit wait write`)
+var toolVerbs = wordsOf(`add answer append apply archive assign buy cancel change checkout clear click clone close comment commit complete connect copy crawl create delete deploy
+	describe diff disable download draft drag drop duplicate edit enable evaluate exec execute export extract fetch fill find force fork generate get hover import insert install invoke
+	kill launch list load log map mark merge modify move navigate open patch pause pay post press publish pull push put query read
+	rebase refund remove rename replace reply reset resize respond restart restore retrieve revert rotate revoke run save scale scrape search select send set
+	share show start stop submit subscribe switch sync tag take terminate transfer trigger type unarchive uninstall unlock unsubscribe update upload upsert
+	visit wait write
+	aggregate count disconnect emulate explain toggle`)
 
 // pays are the verbs whose object is an amount.
 var pays = wordsOf("pay refund transfer send")
 
 // programs are words with which some servers begin the names of all of their tools.
-var programs = wordsOf("browser git github gitlab slack notion api db sql redis google aws")
+var programs = wordsOf("browser git github gitlab slack notion api db sql redis google aws kubectl hubspot asana puppeteer netlify atlassian")
 
 // implied are the last words of tools' names that a value of the role says anyway:
 // write_file is "Write PATH".
 var implied = map[string]map[string]bool{
 	"path":    wordsOf("file files path text media"),
 	"command": wordsOf("command code script sql shell query"),
-	"host":    wordsOf("url page website site"),
+	"host":    wordsOf("url page website site readable markdown html json txt"),
 }
 
-// effectVerbs begin the question about a tool whose name has no verb.
-var effectVerbs = map[string]string{"read": "read", "write": "change", "delete": "delete", "execute": "run", "send": "send", "spend": "pay"}
+// effectVerbs begin the question about a tool whose name has no verb. Whatever else a
+// tool may do, the question names it.
+var effectVerbs = map[string]string{"read": "read", "write": "change", "execute": "run"}
 
 func wordsOf(text string) map[string]bool {
 	set := map[string]bool{}
@@ -105,19 +108,33 @@ func wordsOf(text string) map[string]bool {
 	return set
 }
 
-// doing returns what a tool does in words, the verb first; none if its name does not
-// say so and its effects are several.
+// doing returns what a tool does in words, the verb first; none if neither its name nor
+// its effects say so.
 func doing(i approval.Item) []string {
 	words := nameWords(strings.ToLower(strings.Join(nameWords(i.Tool), " ")))
 	server := nameWords(strings.ToLower(strings.Join(nameWords(i.Server), " ")))
-	for len(words) > 1 && (programs[words[0]] || slices.Contains(server, words[0])) {
+	for len(words) > 1 && !toolVerbs[words[0]] && (programs[words[0]] || slices.Contains(server, words[0])) {
 		words = words[1:]
 	}
+	if len(words) == 0 || len(words) > 6 || len(strings.Join(words, " ")) > 48 {
+		return nil
+	}
+	last := len(words) - 1
 	switch {
-	case len(words) > 0 && len(words) <= 4 && toolVerbs[words[0]] && len(strings.Join(words, " ")) <= 40:
+	case words[0] == "new":
+		return append([]string{"open"}, words[1:]...)
+	case toolVerbs[words[0]] && !strings.HasPrefix(strings.Join(words, " "), "pull request "):
 		return words
-	case len(i.About.Effects) == 1 && effectVerbs[i.About.Effects[0]] != "":
-		return []string{effectVerbs[i.About.Effects[0]]}
+	case last > 0 && toolVerbs[words[last]]: // database_delete
+		return append([]string{words[last]}, words[:last]...)
+	case len(i.About.Effects) != 1:
+		return nil
+	}
+	switch verb := effectVerbs[i.About.Effects[0]]; {
+	case verb == "run", verb == "read" && last > 2:
+		return []string{verb}
+	case verb != "" && last <= 2: // a noun: git_branch
+		return append([]string{verb}, words...)
 	}
 	return nil
 }
@@ -130,40 +147,6 @@ func verb(i approval.Item) string {
 	return ""
 }
 
-// objects returns the fields that a question is about, and the words before each.
-func objects(i approval.Item, fields []Field) (about []int, before []string) {
-	of := func(role string) (all []int) {
-		for n, f := range fields {
-			if i.About.Roles[f.key] == role && f.value != "null" {
-				all = append(all, n)
-			}
-		}
-		return all
-	}
-	paths := of("path")
-	if to, much := of("recipient"), of("amount"); len(to) > 0 && len(much) > 0 && pays[verb(i)] {
-		return []int{much[0], to[0]}, []string{"", "to "}
-	}
-	for _, one := range []struct{ role, word string }{{"command", ""}, {"recipient", "to "}, {"path", ""}, {"host", ""}, {"place", "in "}} {
-		found := of(one.role)
-		switch {
-		case len(found) == 0:
-		case one.role == "path" && len(paths) == 2:
-			if slices.Contains([]string{"destination", "dest", "to", "target", "new_path", "newPath"}, fields[paths[0]].key) {
-				slices.Reverse(paths)
-			}
-			return paths, []string{"", "to "}
-		case one.role == "place":
-			return found[:min(len(found), 2)], []string{one.word, "/"}
-		case one.role == "host" && slices.Contains([]string{"navigate", "go", "connect"}, verb(i)):
-			return found[:1], []string{"to "}
-		default:
-			return found[:1], []string{one.word}
-		}
-	}
-	return nil, nil
-}
-
 // questionOf returns the question whether to make a call, without its mark, and which
 // fields it has whole. It is made of what the call means where that is known.
 func questionOf(i approval.Item, fields []Field, width int) (text phrase, told []int) {
@@ -174,30 +157,41 @@ func questionOf(i approval.Item, fields []Field, width int) (text phrase, told [
 		}
 		return say("Call tool %s of server %s", named(canon.Escape(i.Tool)), named(canon.Escape(i.Server))), nil
 	}
-	objects, before := objects(i, fields)
+	objects := objects(i, fields)
 	if len(objects) == 0 {
-		return say("%s with %s", ours(capital(strings.Join(words, " "))), named(canon.Escape(i.Server))), nil
+		if i.Tool == "browser_close" || i.Tool == "browser_resize" {
+			words = append(slices.Clone(words), "browser")
+		}
+		return say("%s with %s", spoken(words), named(canon.Escape(i.Server))), nil
 	}
-	role := i.About.Roles[fields[objects[0]].key]
-	for len(words) > 1 && implied[role][words[len(words)-1]] {
+	role := i.About.Roles[fields[objects[0].at[0]].key]
+	for len(words) > 1 && !objects[0].here && implied[role][words[len(words)-1]] {
 		words = words[:len(words)-1]
 	}
-	text = say("%s ", ours(capital(strings.Join(words, " "))))
-	for n, at := range objects {
-		if n > 0 && before[n] != "/" {
-			text = say("%s ", text)
+	text, a := say("%s", spoken(words)), about{i, fields, words}
+	for n, o := range objects {
+		shown, whole := a.shown(o, width)
+		switch {
+		case whole:
+			told = append(told, o.at...)
+		case n > 0: // there is room for it below
+			continue
+		default:
+			shown = say("this %s", ours(roleNouns[role]))
 		}
-		f := fields[at]
-		value, whole := f.within(width / len(objects))
-		shown := phrase{f.quoted(width / len(objects)), value}
-		if whole {
-			told = append(told, at)
-		} else { // all that there is room for stands below
-			shown = say("this %s", ours(roleNouns[i.About.Roles[f.key]]))
-		}
-		text = say("%s%s%s", text, ours(before[n]), shown)
+		text = say("%s %s%s", text, ours(o.before), shown)
+		width -= columns(shown.dialog)
 	}
 	return text, told
+}
+
+// spoken writes what a tool does as a question begins.
+func spoken(words []string) ours {
+	text := strings.Join(words, " ")
+	if rest, ok := strings.CutPrefix(text, "checkout"); ok {
+		text = "check out" + rest
+	}
+	return ours(capital(text))
 }
 
 // roleNouns name a value that is too long for a question.
@@ -219,15 +213,20 @@ func factsOf(i approval.Item, fields []Field) []factSaid {
 			all = append(all, factSaid{about, p})
 		}
 	}
-	objects, _ := objects(i, fields)
+	objects := objects(i, fields)
 	var paths []approval.Fact
 	for _, f := range i.About.Facts {
+		outer, _, _ := strings.Cut(f.Param, ".")
+		at := slices.IndexFunc(fields, func(field Field) bool { return field.key == outer })
+		if f.Role == "host" && at < 0 {
+			addPage(f, add)
+			continue
+		}
 		if told(fields, f) {
 			f.Leads = ""
 		}
-		outer, _, _ := strings.Cut(f.Param, ".")
 		it := say("it")
-		if !slices.ContainsFunc(objects, func(n int) bool { return fields[n].key == outer }) {
+		if !slices.ContainsFunc(objects, func(o object) bool { return slices.Contains(o.at, at) }) {
 			it = say("its %s", argument(f.Param))
 		}
 		if f.Doubt != "" {
@@ -236,10 +235,18 @@ func factsOf(i approval.Item, fields []Field) []factSaid {
 		switch f.Role {
 		case "path":
 			switch {
+			case at >= 0 && fields[at].home:
+			case f.Inside && f.Leads == "" && slices.ContainsFunc(objects, func(o object) bool { return o.here }): // the question says it
 			case it.plain == "it":
 				paths = append(paths, f)
+			case !slices.ContainsFunc(fields, func(field Field) bool { return field.key == outer }): // the server was told it earlier
+				within := "in"
+				if !f.Inside {
+					within = "outside"
+				}
+				add(within, say("it works in %s, %s your workspace", canon.Escape(f.Leads), ours(within)))
 			case !f.Inside && f.Leads != "":
-				add("outside", say("%s is %s, outside your workspace", it, canon.Escape(f.Leads)))
+				add("outside", say("%s is %s, outside your workspace", it, leads(f.Leads)))
 			case !f.Inside:
 				add("outside", say("%s is outside your workspace", it))
 			}
@@ -254,14 +261,38 @@ func factsOf(i approval.Item, fields []Field) []factSaid {
 				add("host", say("first call to this host"))
 			}
 		case "recipient":
-			if f.New && slices.ContainsFunc(doing(i), func(w string) bool { return w == "mail" || w == "email" }) {
-				add("recipient", say("first mail to this address"))
-			} else if f.New {
-				add("recipient", say("first message to this recipient"))
+			if f.New {
+				add("recipient", firstTo(i, outer))
 			}
 		}
 	}
 	return append(wherePaths(paths), all...)
+}
+
+// addPage says which page of a browser is open, on which a call acts.
+func addPage(f approval.Fact, add func(about string, p phrase)) {
+	switch {
+	case f.Doubt != "":
+		add("host", say("%s", words(canon.Escape(f.Doubt))))
+	case f.New:
+		add("host", say("the page is at %s, first call to this host", canon.Escape(f.Leads)))
+	default:
+		add("page", say("the page is at %s", canon.Escape(f.Leads)))
+	}
+}
+
+// firstTo says that nothing went to whom or what an argument names before.
+func firstTo(i approval.Item, key string) phrase {
+	_, noun := nounOf(key)
+	switch {
+	case i.About.Roles[key] == "place" && containers[noun] > 0:
+		return say("first call to this %s", ours(noun))
+	case i.About.Roles[key] == "place":
+		return say("first call to this place")
+	case slices.ContainsFunc(doing(i), func(w string) bool { return w == "mail" || w == "email" }):
+		return say("first mail to this address")
+	}
+	return say("first message to this recipient")
 }
 
 // wherePaths says where the paths that a question is about lead.
@@ -274,11 +305,21 @@ func wherePaths(paths []approval.Fact) []factSaid {
 	case len(outside) == len(paths):
 		within, about = "outside your workspace", "outside"
 	case len(outside) > 0:
-		return []factSaid{{"outside", say("its %s is outside your workspace", argument(outside[0].Param))}}
+		var all []factSaid
+		for _, f := range outside {
+			text := say("its %s is outside your workspace", argument(f.Param))
+			if f.Leads != "" {
+				text = say("its %s is %s, outside your workspace", argument(f.Param), leads(f.Leads))
+			}
+			all = append(all, factSaid{"outside", text})
+		}
+		return all
 	}
 	switch {
+	case len(paths) == 1 && paths[0].Leads != "" && paths[0].Within != "":
+		return []factSaid{{"elsewhere", say("it is %s, %s", leads(filepath.ToSlash(paths[0].Within)), within)}}
 	case len(paths) == 1 && paths[0].Leads != "":
-		return []factSaid{{about, say("it is %s, %s", canon.Escape(paths[0].Leads), within)}}
+		return []factSaid{{about, say("it is %s, %s", leads(paths[0].Leads), within)}}
 	case len(paths) == 1:
 		return []factSaid{{about, say("it is %s", within)}}
 	case len(paths) == 2:
@@ -288,12 +329,18 @@ func wherePaths(paths []approval.Fact) []factSaid {
 	}
 }
 
+// leads makes the path to which another leads an argument of say: it is whole if it can be.
+func leads(path string) phrase {
+	shown := canon.Escape(path)
+	return phrase{shown, theirsWithin(shown, promptLong*promptWidth)}
+}
+
 // told reports whether the argument at a fact's name says itself where it leads, or
 // may not be shown.
 func told(fields []Field, fact approval.Fact) bool {
 	outer, _, _ := strings.Cut(fact.Param, ".")
 	return slices.ContainsFunc(fields, func(f Field) bool {
-		return f.key == outer && (f.Hidden > 0 || strings.Contains(f.json(), canon.Literal(canon.Escape(fact.Leads))))
+		return f.key == outer && (f.Hidden > 0 || f.here != "" || f.home || strings.Contains(f.json(), canon.Literal(canon.Escape(fact.Leads))))
 	})
 }
 

@@ -2,6 +2,7 @@ package wording
 
 import (
 	"fmt"
+	"math"
 	"unicode"
 	"unicode/utf8"
 
@@ -41,16 +42,20 @@ func firstColumns(s string, n int) string {
 
 // clipMiddle cuts the middle out of a text that is wider than width columns, and
 // says how much was cut: what matters in a path or a command often comes last.
-func clipMiddle(s string, width int) string {
+func clipMiddle(s string, width int) string { return clipShare(s, width, 1.0/3) }
+
+// clipShare is clipMiddle with the end's share of what is kept.
+func clipShare(s string, width int, share float64) string {
 	if columns(s) <= width {
 		return s
 	}
 	runes := []rune(s)
 	keep := max(width-len("… 1000000 more …"), 2)
-	head, tail := len(firstColumns(s, keep*2/3)), len(s)
+	behind := int(math.Ceil(float64(keep) * share))
+	head, tail := len(firstColumns(s, keep-behind)), len(s)
 	for used := 0; tail > head; {
 		c, size := utf8.DecodeLastRuneInString(s[:tail])
-		if used += columnsOf(c); used > keep-keep*2/3 {
+		if used += columnsOf(c); used > behind {
 			break
 		}
 		tail -= size

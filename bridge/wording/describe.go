@@ -30,7 +30,7 @@ type Description struct {
 	Facts []string `json:"facts,omitempty"`
 	// Summary is one line for a list of requests.
 	Summary string `json:"summary"`
-	// Own reports that Summary came from [Options.Summarise], not from [Summary].
+	// Own reports that Summary came from [approval.Options.Summarise], not from [Summary].
 	Own bool `json:"own_summary,omitempty"`
 	// Tool is server__tool, as policy matches it; of several tools, all of them.
 	Tool   string `json:"tool"`
@@ -78,7 +78,7 @@ type Terms struct {
 	// Next says what is known of the calls and questions that come next; empty if
 	// nothing is.
 	Next string `json:"next,omitempty"`
-	// Spent is as in [Number]: the answer may say how to go on.
+	// Spent is as in [approval.Number]: the answer may say how to go on.
 	Spent int `json:"spent,omitempty"`
 	// Missing says which approvals there are and which are still needed, if one is
 	// not enough.
@@ -105,11 +105,12 @@ type Origin struct {
 // phrases are the parts of a description that are our own sentences with other
 // people's words in them.
 type phrases struct {
-	warnings, why, needs, facts []phrase
-	question, risk              phrase
-	rule                        string // the reason that asked, in a sentence; empty if it says nothing
-	rows                        []row
-	same                        []Field // what all rows have
+	warnings, needs, facts []phrase
+	question, risk         phrase
+	rule                   string // the reason that asked, in a sentence; empty if it says nothing
+	rows                   []row
+	items                  []approval.Item // what Calls describes
+	same                   []Field         // what all rows have
 }
 
 // A ScriptPreview is what a model wrote; none of it was checked.
@@ -123,7 +124,7 @@ type ScriptPreview struct {
 	// Says is the model summary of long arguments, if there is one.
 	Says string `json:"says,omitempty"`
 
-	said []phrase // Calls, but the one that is asked about
+	said []phrase // Calls, but those that are asked about
 }
 
 // DescribeOptions are what a description needs besides the request. The zero
@@ -137,7 +138,7 @@ type DescribeOptions struct {
 	// DidNotCount says in our own words what an earlier answer lacked, if that is
 	// why the question is put again.
 	DidNotCount string
-	// Votes are the approvals so far, as in [StoredRequest.Votes].
+	// Votes are the approvals so far, as in [approval.StoredRequest.Votes].
 	Votes []approval.Verdict
 	// Zone is the time zone of clock times; nil means time.Local.
 	Zone *time.Location
@@ -171,7 +172,8 @@ func Describe(r approval.Request, o DescribeOptions) Description {
 	d.Model.Says = canon.Escape(strings.Join(strings.Fields(r.Says), " "))
 	d.because(r)
 	several := len(r.Paths()) > 1
-	for _, i := range r.Calls() {
+	d.said.items = r.Calls()
+	for _, i := range d.said.items {
 		call := describeCall(i, i.Decision.Hidden)
 		if several {
 			call.Tool = canon.Escape(i.Path())
@@ -180,7 +182,7 @@ func Describe(r approval.Request, o DescribeOptions) Description {
 	}
 	d.ask(r)
 	d.said.warnings = warnings(d.Calls)
-	d.Warnings, d.Why, d.Needs = plains(d.said.warnings), plains(d.said.why), plains(d.said.needs)
+	d.Warnings, d.Needs = plains(d.said.warnings), plains(d.said.needs)
 	d.Summary, d.Own = canon.Escape(r.Summary), r.Summary != ""
 	if !d.Own {
 		d.Summary = Summary(r)
@@ -191,17 +193,17 @@ func Describe(r approval.Request, o DescribeOptions) Description {
 // because says why r is asked: for a page, all of the reasons.
 func (d *Description) because(r approval.Request) {
 	for i, reason := range reasons(r) {
-		text := because(reason)
+		text := canon.Escape(reason.String())
 		if i == 0 && reason.Kind != profiles.KindRisk {
-			d.Rule = text.plain
+			d.Rule = text
 		}
 		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !guessedDifferently(r, reason.Rule) {
-			text = say("%s, risk %s", text, ours(d.Risk))
+			text += ", risk " + d.Risk
 		}
-		d.said.why = append(d.said.why, text)
+		d.Why = append(d.Why, text)
 	}
 	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(reasons(r), func(reason profiles.Reason) bool { return reason.Profile == p }) {
-		d.said.why = append(d.said.why, say("profile %s", canon.Escape(p)))
+		d.Why = append(d.Why, "profile "+canon.Escape(p))
 	}
 }
 
@@ -273,7 +275,7 @@ func nameWords(name string) []string {
 }
 
 // Summary returns one line about a request, for a list: the tool and its most
-// telling argument, with the amount if it has one. [Options.Summarise] can
+// telling argument, with the amount if it has one. [approval.Options.Summarise] can
 // replace it.
 func Summary(r approval.Request) string {
 	if len(r.Items) == 0 {
@@ -291,7 +293,7 @@ func Summary(r approval.Request) string {
 		telling = slices.IndexFunc(fields, func(f Field) bool { return says(f) && len(f.Lines) == 1 })
 	}
 	if telling >= 0 {
-		text += " " + clipMiddle(fields[telling].oneLine(), 60)
+		text += " " + clipShare(fields[telling].oneLine(), 60, fields[telling].endShare())
 	}
 	much := slices.IndexFunc(fields, func(f Field) bool {
 		return f.Hidden == 0 && len(f.Lines) == 1 && (f.Text || !strings.ContainsAny(f.Lines[0], "[{")) && f.Role == "amount"
@@ -333,38 +335,6 @@ func covers(r approval.Request) string {
 	default:
 		return "Yes sends this one call, once."
 	}
-}
-
-// because puts one reason into words: who gave it, and what for.
-func because(r profiles.Reason) phrase {
-	var p phrase
-	switch r.Kind {
-	case profiles.KindDenylist, profiles.KindAsklist, profiles.KindAllowlist:
-		p = say("%s %s", ours(r.Kind), canon.Escape(r.Pattern))
-	case profiles.KindRule:
-		p = say("rule %s", canon.Escape(r.Rule))
-		if r.Action != 0 {
-			p = say("%s (%s)", p, r.Action)
-		}
-		if r.Text != "" {
-			p = say("%s: %s", p, canon.Escape(r.Text))
-		}
-		if r.Undecided {
-			p = say("%s; its condition could not be decided: %s", p, canon.Escape(r.Detail))
-		}
-	case profiles.KindRisk:
-		p = say("risk %s: %s", r.Risk, words(canon.Escape(r.Detail)))
-		if r.Rule != "" {
-			p = say("risk %s: rule %s (%s)", r.Risk, canon.Escape(r.Rule), words(canon.Escape(r.Detail)))
-		}
-	default:
-		p = say("%s", words(canon.Escape(r.Detail)))
-	}
-	if r.Profile != "" {
-		p = say("%s, of profile %s", p, canon.Escape(r.Profile))
-	}
-	p.plain = canon.Escape(r.String())
-	return p
 }
 
 // needs says what an approval takes besides the word yes.
@@ -416,6 +386,13 @@ func previewOf(r approval.Request) ScriptPreview {
 	p := r.Preview
 	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
+	asked := map[string]int{}
+	for _, i := range r.Calls() {
+		asked[canon.Escape(i.Script)]++
+		if i.Path() != i.Script {
+			asked[canon.Escape(i.Path())]++
+		}
+	}
 	var names []string
 	for _, site := range p.Calls {
 		site.Name, site.Args = canon.Escape(site.Name), canon.Escape(canon.Redact(site.Args))
@@ -429,6 +406,9 @@ func previewOf(r approval.Request) ScriptPreview {
 	slices.Sort(names)
 	for _, name := range names {
 		text := say("%s", name)
+		if strings.Contains(name, "__") { // any other may be a word that a model chose
+			text = say("%s", phrase{name, named(name).dialog})
+		}
 		if name == "" {
 			text = say("a call of a computed name")
 		}
@@ -439,7 +419,7 @@ func previewOf(r approval.Request) ScriptPreview {
 			text = say("%s in a loop", text)
 		}
 		c.Calls = append(c.Calls, text.plain)
-		if counts[name] > 1 || loops[name] || name == "" || !slices.ContainsFunc(r.Calls(), func(i approval.Item) bool { return name == canon.Escape(i.Script) || name == canon.Escape(i.Path()) }) {
+		if loops[name] || name == "" || counts[name] > asked[name] {
 			c.said = append(c.said, text)
 		}
 	}
@@ -504,7 +484,7 @@ type EditedCall struct {
 	Cut    int             `json:"cut,omitempty"`
 }
 
-// EditedCall describes how whoever allowed the request's call edited it; nil if
+// Edited describes how whoever allowed the request's call edited it; nil if
 // they did not.
 func Edited(e *approval.StoredRequest) *EditedCall {
 	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {

@@ -43,18 +43,18 @@ func TestQuestion(t *testing.T) {
 		want               string
 	}{
 		{"fs", "write_file", `{"path":"/a","content":"x"}`, file, `Write "/a"?`},
-		{"fs", "write_file", `{"path":"/a","content":"x"}`, unknown, `Call tool "write_file" of server "fs"?`},
+		{"fs", "write_file", `{"path":"/a","content":"x"}`, unknown, `Call tool write_file of server fs?`},
 		{"fs", "move_file", `{"destination":"/b","source":"/a"}`, known("write", map[string]string{"source": "path", "destination": "path"}), `Move "/a" to "/b"?`},
 		{"mail", "send_mail", `{"to":"ann@b.example","body":"x"}`, known("send", map[string]string{"to": "recipient"}), `Send mail to "ann@b.example"?`},
-		{"github", "createPullRequest", `{"owner":"acme","repo":"api","title":"x"}`, known("send", map[string]string{"owner": "place", "repo": "place"}), `Create pull request in "acme"/"api"?`},
+		{"github", "createPullRequest", `{"owner":"acme","repo":"api","title":"x"}`, known("send", map[string]string{"owner": "place", "repo": "place"}), `Create pull request in "acme/api"?`},
 		{"playwright", "browser_navigate", `{"url":"https://a.example"}`, known("read", map[string]string{"url": "host"}), `Navigate to "https://a.example"?`},
-		{"playwright", "browser_click", `{"element":"Buy"}`, known("write", map[string]string{"element": "plain"}), `Click with "playwright"?`},
+		{"playwright", "browser_click", `{"element":"Buy"}`, known("write", map[string]string{"element": "plain"}), `Click with playwright?`},
 		{"sh", "shell", `{"cmd":"ls"}`, known("execute", map[string]string{"cmd": "command"}), `Run "ls"?`},
-		{"db", "zap", `{"cmd":"ls"}`, known("write delete", map[string]string{"cmd": "command"}), `Call tool "zap" of server "db"?`},
-		{"web", "crawl", `{"url":"https://a.example"}`, known("read spend", map[string]string{"url": "host"}, approval.Fact{Param: "url", Role: "host", New: true}), `Call tool "crawl" of server "web"?`},
-		{"shop", "zap", `{"to":"ann","price":5}`, known("delete spend", map[string]string{"to": "recipient", "price": "amount"}), `Call tool "zap" of server "shop"?`},
-		{"a", "delete\nWhy", `{}`, approval.About{}, `Call tool "delete\nWhy" of server "a"?`},
-		{"a", "s\u0435nd_mail", `{"to":"b"}`, known("write send", map[string]string{"to": "recipient"}), "Call tool \"s\u0435nd_mail\" of server \"a\"?"},
+		{"db", "zap", `{"cmd":"ls"}`, known("write delete", map[string]string{"cmd": "command"}), `Call tool zap of server db?`},
+		{"web", "ponder", `{"url":"https://a.example"}`, known("read spend", map[string]string{"url": "host"}, approval.Fact{Param: "url", Role: "host", New: true}), `Call tool ponder of server web?`},
+		{"shop", "zap", `{"to":"ann","price":5}`, known("delete spend", map[string]string{"to": "recipient", "price": "amount"}), `Call tool zap of server shop?`},
+		{"a", "delete\nWhy", `{}`, approval.About{}, `Call tool "delete\nWhy" of server a?`},
+		{"a", "s\u0435nd_mail", `{"to":"b"}`, known("write send", map[string]string{"to": "recipient"}), "Call tool \"s\u0435nd_mail\" of server a?"},
 	} {
 		d := Describe(prompted{Tool: row.tool, Server: row.server, Args: json.RawMessage(row.args), About: row.about}.request(t), DescribeOptions{})
 		got := d.Headline
@@ -188,7 +188,7 @@ func TestPromptNamesCallsWhole(t *testing.T) {
 	for _, name := range []string{"", "fs__delete_file", "fs__delete_file", "fs__list_dir", "fs__read_file", "fs__search_files", "fs__write_file", "mail__send"} {
 		r.Preview.Calls = append(r.Preview.Calls, analysis.CallSite{Name: name})
 	}
-	const want = "\nThe model's script, unchecked: it has a call of a computed name, `\"fs__delete_file\"` x2, `\"fs__list_dir\"`, `\"fs__read_file\"` and 3 more tools.\n"
+	const want = "\nThe model's script, unchecked: it has a call of a computed name, `fs__delete_file` x2, `fs__list_dir`, `fs__read_file` and 3 more tools.\n"
 	if got := Describe(r, DescribeOptions{}).Prompt(); !strings.Contains(got, want) {
 		t.Errorf("got\n%s", got)
 	}
@@ -374,4 +374,20 @@ func question(changes ...func(*approval.Request)) approval.Request {
 		change(&r)
 	}
 	return r
+}
+
+// Where a call works is said, also if its server was told that by an earlier one and no
+// argument has it.
+func TestWhereACallWorks(t *testing.T) {
+	t.Parallel()
+	for want, fact := range map[string]approval.Fact{
+		"It works in /w/app, in your workspace.":          {Param: "path", Role: "path", Leads: "/w/app", Inside: true},
+		"It works in /srv/other, outside your workspace.": {Param: "path", Role: "path", Leads: "/srv/other"},
+	} {
+		about := approval.About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": "path", "message": "content"}, Facts: []approval.Fact{fact}}
+		d := Describe(prompted{Tool: "git_commit", Server: "git", Args: json.RawMessage(`{"message":"x"}`), About: about}.request(t), DescribeOptions{})
+		if diff := cmp.Diff([]string{want}, d.Facts); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,6 +40,8 @@ type Field struct {
 	key   string // the whole name, in the form of canon.Display
 	text  string // as much of a text as the request holds
 	mark  bool   // the text is what a rule shows in place of the value
+	here  string // the paths from the workspace's folder, in place of text or value
+	home  bool   // it is the workspace's folder
 }
 
 // longField is the number of characters up to which a value is short.
@@ -73,9 +76,12 @@ func describeCall(i approval.Item, marks map[string]string) DescribedCall {
 	for _, s := range i.Sources {
 		c.Sources = append(c.Sources, canon.Escape(s))
 	}
-	for _, r := range i.Reads {
-		p := readSaid(r)
-		c.Sources, c.reads = append(c.Sources, p.plain), append(c.reads, p)
+	for n, r := range i.Reads {
+		same := func(o approval.Read) bool { return o.Call == r.Call && o.From == r.From }
+		if !slices.ContainsFunc(i.Reads[:n], same) {
+			p := readSaid(slices.DeleteFunc(slices.Clone(i.Reads), func(o approval.Read) bool { return !same(o) }))
+			c.Sources, c.reads = append(c.Sources, p.plain), append(c.reads, p)
+		}
 	}
 	for n := range c.Fields {
 		f := &c.Fields[n]
@@ -85,9 +91,45 @@ func describeCall(i approval.Item, marks map[string]string) DescribedCall {
 		if i.Shown.Hidden > 0 && f.Text && f.Hidden == 0 && isMark(f.text, marks) {
 			f.Hidden, f.mark = 1, true
 		}
+		f.bringHome(i.About.Facts)
 	}
 	sortFields(i, c.Fields)
 	return c
+}
+
+// bringHome has dialogs show paths in the workspace from its folder on, where that is
+// how they end.
+func (f *Field) bringHome(facts []approval.Fact) {
+	if f.Hidden > 0 || f.Cut {
+		return
+	}
+	within := map[string]string{}
+	for _, fact := range facts {
+		if fact.Role == "path" && fact.Inside && fact.Within != "" && fact.Doubt == "" {
+			within[fact.Param] = filepath.ToSlash(canon.Escape(fact.Within))
+		}
+	}
+	ends := func(text, with string) bool {
+		text = filepath.ToSlash(text)
+		return with != "" && (text == with || strings.HasSuffix(text, "/"+with))
+	}
+	var list []string
+	switch name := canon.Escape(f.key); {
+	case f.Text && within[name] == ".":
+		f.home = true
+	case f.Text && ends(f.text, within[name]):
+		f.here = within[name]
+	case !f.Text && json.Unmarshal([]byte(f.value), &list) == nil && len(list) > 0:
+		var literals []string
+		for n, text := range list {
+			with := within[name+"."+strconv.Itoa(n)]
+			if !ends(text, with) {
+				return
+			}
+			literals = append(literals, canon.Literal(with))
+		}
+		f.here = "[" + strings.Join(literals, ",") + "]"
+	}
 }
 
 // isMark reports whether a text is what a rule shows in place of what it hides.
@@ -100,7 +142,7 @@ func isMark(text string, marks map[string]string) bool {
 	return false
 }
 
-// sort puts the arguments of a call in the order in which a person reads them.
+// sortFields puts the arguments of a call in the order in which a person reads them.
 func sortFields(i approval.Item, fields []Field) {
 	place := make(map[string]int, len(i.Order))
 	for n, name := range i.Order {
@@ -217,6 +259,8 @@ func (f Field) units() []string {
 	switch {
 	case f.mark:
 		return []string{hiddenUnit + "(hidden here: " + theirs(f.text) + ")"}
+	case f.Text && f.here != "":
+		return units(f.here)
 	case f.Text:
 		return unitsHiding(f.text)
 	default:
@@ -232,9 +276,9 @@ func (f Field) inJSON() bool { return f.Text || f.Hidden == 0 }
 // terminal: in quotes, without code spans.
 func (f Field) quoted(width int) string {
 	if !f.Text && f.Hidden == 0 {
-		return clipMiddle(f.json(), width)
+		return clipShare(f.json(), width, f.endShare())
 	}
-	return clipMiddle(spanned(f.units(), func(s string) string { return s }), width)
+	return clipShare(spanned(f.units(), func(s string) string { return s }), width, f.endShare())
 }
 
 // whole writes the value in a code span, or several around what is hidden.
@@ -267,7 +311,7 @@ func (f Field) within(width int) (text string, whole bool) {
 	all, size := f.units(), ""
 	switch {
 	case !f.Text:
-		size = "JSON, " + canon.Counted(utf8.RuneCountInString(f.json()), "character")
+		size = f.items() + canon.Counted(utf8.RuneCountInString(f.json()), "character")
 	case f.Cut:
 		size = canon.Counted(f.Characters, "character")
 	default:
@@ -280,7 +324,24 @@ func (f Field) within(width int) (text string, whole bool) {
 	if f.Text && f.Cut {
 		return begin + beginning(all, width-columns(begin)), false
 	}
-	return begin + ends(all, width-columns(begin), func(int) string { return cutMark }, cutMark), false
+	return begin + endsWith(all, width-columns(begin), f.endShare(), func(int) string { return cutMark }, cutMark), false
+}
+
+// endShare is the end's share of what is kept of a value that is too long.
+func (f Field) endShare() float64 {
+	if f.Role == "path" {
+		return 2.0 / 3 // it ends with the file's name
+	}
+	return 1.0 / 3
+}
+
+// items says how many elements a list has, or that the value is JSON of another kind.
+func (f Field) items() string {
+	var list []json.RawMessage
+	if !strings.HasPrefix(f.value, "[") || f.Cut || json.Unmarshal([]byte(f.value), &list) != nil {
+		return "JSON, "
+	}
+	return canon.Counted(len(list), "item") + ", "
 }
 
 // line writes the argument with its name.
@@ -292,6 +353,12 @@ func (f Field) line(begin string, width int) string {
 
 // json returns the value as JSON on one line.
 func (f Field) json() string {
+	switch {
+	case f.here != "" && f.Text:
+		return canon.Literal(f.here)
+	case f.here != "":
+		return f.here
+	}
 	if f.Text {
 		return canon.Literal(f.text)
 	}
@@ -301,6 +368,9 @@ func (f Field) json() string {
 // oneLine writes the value on one line: a text that cannot be mistaken for
 // anything else as it is, everything else as JSON.
 func (f Field) oneLine() string {
+	if f.here != "" && plainText(f.here) {
+		return f.here
+	}
 	if f.Text && len(f.Lines) == 1 && plainText(f.Lines[0]) {
 		return f.Lines[0]
 	}
@@ -345,11 +415,29 @@ func (f Field) unseen() bool {
 	return false
 }
 
-// readSaid is the read in words.
-func readSaid(r approval.Read) phrase {
-	all := ours("")
-	if r.Whole {
-		all = "all "
+// readSaid is what was read of one answer, in words.
+func readSaid(reads []approval.Read) phrase {
+	var all phrase
+	for n, r := range reads {
+		one := say("%s of %s", ours(canon.Counted(r.Characters, "character")), argument(r.Param))
+		if r.Whole {
+			one = say("all %s", one)
+		}
+		switch {
+		case n == 0:
+			all = one
+		case n == len(reads)-1:
+			all = say("%s and %s", all, one)
+		default:
+			all = say("%s, %s", all, one)
+		}
 	}
-	return say("%s%s of %s were read in call %d from %s", all, ours(canon.Counted(r.Characters, "character")), argument(r.Param), r.Call, canon.Escape(r.From))
+	from := say("%s", canon.Escape(reads[0].From))
+	if tool, of, ok := strings.Cut(canon.Escape(reads[0].From), " "); ok && identifier.MatchString(tool) {
+		from = say("%s of %s", named(tool), phrase{of, theirsWithin(of, promptWidth+promptWidth/3)})
+		from.plain = canon.Escape(reads[0].From)
+	} else if !ok {
+		from.dialog = named(tool).dialog
+	}
+	return say("%s were read in call %d from %s", all, reads[0].Call, from)
 }

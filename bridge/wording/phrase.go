@@ -2,6 +2,7 @@ package wording
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -51,7 +52,7 @@ func words(shown string) any {
 	return shown
 }
 
-var plainWords = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ,;:()"'-]*$`)
+var plainWords = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ,;:()'-]*$`)
 
 // plains returns phrases as a page or a terminal shows them.
 func plains(all []phrase) []string {
@@ -94,12 +95,27 @@ func called(shown string) ours {
 // argument makes the name of an argument an argument of say.
 func argument(name string) phrase {
 	shown := canon.Escape(name)
+	if len(shown) <= theirsWidth && dottedName.MatchString(shown) && !plainName.MatchString(shown) {
+		return phrase{shown, canon.Span(shown)}
+	}
 	return phrase{shown, string(called(shown))}
 }
 
-// named makes the name of a tool or server, in display form, an argument of say that
-// stands in quotes everywhere.
-func named(shown string) phrase { return phrase{canon.Literal(shown), theirs(shown)} }
+// dottedName matches the names of arguments within others, such as edits[0].newText.
+var dottedName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\[[0-9]+\]|\.[A-Za-z0-9_-]+)*$`)
+
+// named makes the name of a tool, a server or a profile, in display form, an argument
+// of say. One of letters, digits and a few marks needs no quotes: nothing else looks
+// like it. Any other stands in quotes everywhere.
+func named(shown string) phrase {
+	if len(shown) <= theirsWidth && identifier.MatchString(shown) {
+		return phrase{shown, canon.Span(shown)}
+	}
+	return phrase{canon.Literal(shown), theirs(shown)}
+}
+
+// identifier matches names that consist of one word.
+var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:@-]+[A-Za-z0-9]+)*$`)
 
 // plainName matches names that mean nothing in Markdown: no underscore in them begins
 // or ends a word.
@@ -116,8 +132,14 @@ func clipped(shown string, width int) string {
 // ends returns as much of the beginning and the end of a text as fits into width
 // columns, with between's mark for what is left out; if nothing fits, none.
 func ends(all []string, width int, between func(left int) string, none string) string {
+	return endsWith(all, width, 1.0/3, between, none)
+}
+
+// endsWith is ends with the end's share of the room.
+func endsWith(all []string, width int, share float64, between func(left int) string, none string) string {
 	for keep := width - columns(between(len(all))) - len("``  ``"); keep > 4; keep = keep * 3 / 4 {
-		head, tail := first(all, keep*2/3), last(all, keep-keep*2/3)
+		behind := int(math.Ceil(float64(keep) * share))
+		head, tail := first(all, keep-behind), last(all, behind)
 		if head == 0 || tail == 0 || head+tail >= len(all) {
 			break
 		}

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ const (
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
 	sameRows       = 2 // rows of what several calls have in common
+	promptCall     = 3 // rows of one of several calls
 )
 
 // Prompt writes the description as a person reads it in a client's dialog: the
@@ -90,7 +92,7 @@ func (d Description) firstLine() string {
 func (d Description) reasonLine() string {
 	var parts []string
 	if len(d.Calls) > 0 && d.Calls[0].Tool == "" && !strings.HasPrefix(d.said.question.dialog, "Call ") {
-		parts = append(parts, "Tool "+theirs(d.Tool)+".")
+		parts = append(parts, "Tool "+named(d.Tool).dialog+".")
 	}
 	if d.said.rule != "" {
 		parts = append(parts, d.said.rule)
@@ -181,7 +183,7 @@ func (d Description) argumentLines(room int) []string {
 		room -= sameRows
 	}
 	shown := d.shownCalls()
-	width := min(2, max(1, room/max(1, len(shown)))) * promptWidth
+	width := min(promptCall, max(1, room/max(1, len(shown)))) * promptWidth
 	for n, one := range d.said.rows {
 		if shown[d.Calls[n].Number] {
 			lines = append(lines, one.line(d.Calls[n], width))
@@ -193,16 +195,25 @@ func (d Description) argumentLines(room int) []string {
 	return append(lines, fieldLines("• In each: ", d.said.same, sameRows)...)
 }
 
-// shownCalls returns the numbers of the calls that a dialog has room for.
+// shownCalls returns the numbers of the calls that a dialog has room for: one of each
+// place of the script and each reason to ask, those of the highest risk first, and then
+// as many more as there is room for.
 func (d Description) shownCalls() map[int]bool {
 	type place struct {
 		tool string
 		line int
 	}
-	seen, shown := map[place]bool{}, map[int]bool{}
-	for _, c := range d.Calls {
-		if at := (place{c.Tool, c.Line}); !seen[at] && len(shown) < approval.MaxPlaces {
-			seen[at], shown[c.Number] = true, true
+	seen, shown := map[place][]approval.Item{}, map[int]bool{}
+	order := make([]int, len(d.Calls))
+	for n := range order {
+		order[n] = n
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.said.items[b].Decision.Risk, d.said.items[a].Decision.Risk) })
+	for _, n := range order {
+		at, one := place{d.Calls[n].Tool, d.Calls[n].Line}, d.said.items[n]
+		if len(shown) < approval.MaxPlaces && !slices.ContainsFunc(seen[at], one.SameReasons) {
+			seen[at] = append(seen[at], one)
+			shown[d.Calls[n].Number] = true
 		}
 	}
 	for _, c := range d.Calls {
@@ -237,15 +248,15 @@ func (one row) line(c DescribedCall, width int) string {
 		line, between = line+one.begin, ", "
 	}
 	if one.begin != "" || len(one.facts) > 0 {
-		width = 2 * promptWidth
+		width = max(width, one.least, 2*promptWidth)
 	}
-	said := one.said(width - columns(line) - len(", and 10,000 more arguments"))
+	said := one.said(max(width-columns(line)-len(", and 10,000 more arguments"), width/3))
 	width -= columns(said)
 	for i, f := range one.fields {
 		more := "and " + canon.Counted(len(one.fields)-i, "more argument")
 		room, rest := width-columns(line+between), 0
 		for _, next := range one.fields[i+1:] {
-			if rest += columns(next.name()) + len(", : 1,000 characters: …"); rest > room {
+			if rest += next.least(); rest > room {
 				break // there may be thousands
 			}
 		}
@@ -266,6 +277,15 @@ func (one row) line(c DescribedCall, width int) string {
 		line += "nothing else"
 	}
 	return line + said
+}
+
+// least is how many columns a row takes at least to name the argument after others.
+func (f Field) least() int {
+	size := len("1,000 characters: …")
+	if f.Characters < size {
+		size = min(size, columns(f.whole()))
+	}
+	return len(", : ") + columns(f.name()) + size
 }
 
 // said is what is known of where the values of the call lead, and its risk from high

@@ -146,6 +146,28 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// Of many calls at one place of the script, the one that is not like the others has a
+// row: a yes sends it, too.
+func TestTheOddCallOfManyIsShown(t *testing.T) {
+	p := prompted{Decision: &profiles.Decision{Disposition: profiles.Ask}}
+	for n := range 200 {
+		one := promptedItem{Server: "fs", Tool: "write_file", Args: fmt.Appendf(nil, `{"path":"/ws/a%d"}`, n), Risk: profiles.Medium}
+		if n == 150 {
+			one.Args, one.Risk = json.RawMessage(`{"path":"/home/ann/.profile"}`), profiles.High
+		}
+		p.Items = append(p.Items, one)
+	}
+	p.Risk = profiles.High
+	r := p.request(t)
+	for i := range r.Items { // a loop
+		r.Items[i].Position = analysis.Position{Line: 3, Column: 1}
+	}
+	text := Describe(r, DescribeOptions{Zone: time.UTC}).Prompt()
+	if !strings.Contains(text, "Call 151: ") || !strings.Contains(text, ".profile") || !strings.Contains(text, "And 190 more calls") {
+		t.Error(text)
+	}
+}
+
 // Whatever the arguments, the tool and the script hold, a prompt
 // consists of characters that a person can see, in lines of ours.
 func TestPromptIsInert(t *testing.T) {
@@ -173,8 +195,21 @@ func TestPromptIsInert(t *testing.T) {
 			RequireReason: rapid.Bool().Draw(t, "reason"), Preview: []analysis.CallSite{{Name: nasty.Draw(t, "name"), Loop: true}, {}}, Checks: []string{"arguments"}}
 		if rapid.Bool().Draw(t, "known") {
 			p.Tool = rapid.SampledFrom([]string{"write_file", "move_file", "send_mail", "run_command", p.Tool}).Draw(t, "known tool")
-			p.About = approval.About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": rapid.SampledFrom(tellingRoles).Draw(t, "role"), nasty.Draw(t, "name"): "path"},
-				Facts: []approval.Fact{{Param: "path", Role: "path", Inside: rapid.Bool().Draw(t, "inside"), Leads: nasty.Draw(t, "leads"), RunsLater: "git runs what stands there"},
+			path, within := nasty.Draw(t, "path in the workspace"), ""
+			if rapid.Bool().Draw(t, "within") {
+				within = path
+			}
+			args = func(string) json.RawMessage {
+				text, err := json.Marshal(map[string]any{"path": path, "paths": []string{path, path}, "owner": nasty.Draw(t, "owner"), "repo": nasty.Draw(t, "repo")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return text
+			}
+			p.About = approval.About{Accepted: true, Effects: []string{"write"}, Roles: map[string]string{"path": rapid.SampledFrom(tellingRoles).Draw(t, "role"), nasty.Draw(t, "name"): "path", "paths": "path", "owner": "place", "repo": "place"},
+				Facts: []approval.Fact{{Param: "path", Role: "path", Inside: rapid.Bool().Draw(t, "inside"), Leads: nasty.Draw(t, "leads"), Within: within, RunsLater: "git runs what stands there"},
+					{Param: "paths.0", Role: "path", Inside: true, Within: path}, {Param: "paths.1", Role: "path", Inside: true, Within: within},
+					{Param: "page", Role: "host", Leads: nasty.Draw(t, "host"), New: rapid.Bool().Draw(t, "new")},
 					{Param: nasty.Draw(t, "param"), Role: "host", New: true, Doubt: nasty.Draw(t, "doubt")}}}
 		}
 		several := rapid.Bool().Draw(t, "several tools")
@@ -223,8 +258,8 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 			t.Errorf("this is no line of ours: %q", line)
 		}
 		for _, s := range spans {
-			if !json.Valid([]byte(s)) && (!strings.Contains(text, " means no. All of it: ") && !strings.Contains(text, " means no. As much of it as is kept: ") || n < len(lines)-1) {
-				t.Errorf("%s is no JSON in %q", s, line)
+			if !json.Valid([]byte(s)) && !nameOnly.MatchString(s) && (!strings.Contains(text, " means no. All of it: ") && !strings.Contains(text, " means no. As much of it as is kept: ") || n < len(lines)-1) {
+				t.Errorf("%s is no JSON and no name in %q", s, line)
 			}
 		}
 		if n == 0 {
@@ -255,6 +290,9 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 
 // ourLetters are the characters of our sentences.
 const ourLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;?!'()=-…_/"
+
+// nameOnly matches the names that stand in a code span without quotes.
+var nameOnly = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:@[\]-]{0,59}$`)
 
 // ourQuestion matches a line that asks, loneUnderscore an underscore that is not within
 // a word.
@@ -290,6 +328,42 @@ func spansIn(line string) (rest string, spans []string) {
 			return rest + fence + line, spans // a fence that never ends is no fence
 		}
 		spans, line = append(spans, line[:end]), line[end+len(fence):]
+	}
+}
+
+// What a question leaves out of a path, and what it joins, never makes it the question
+// about another call.
+func TestDifferentCallsReadDifferently(t *testing.T) {
+	file := func(path, leads, within string) prompted {
+		return prompted{Server: "fs", Tool: "write_file", Risk: profiles.Medium, Args: json.RawMessage(`{"path":"` + path + `"}`), About: approval.About{Accepted: true, Effects: []string{"write"},
+			Roles: map[string]string{"path": "path"}, Facts: []approval.Fact{{Param: "path", Role: "path", Inside: within != "", Leads: leads, Within: within}}}}
+	}
+	issue := func(owner, repo string) prompted {
+		return prompted{Server: "github", Tool: "create_issue", Risk: profiles.Medium, Args: json.RawMessage(`{"owner":"` + owner + `","repo":"` + repo + `"}`), About: approval.About{Accepted: true,
+			Effects: []string{"write"}, Roles: map[string]string{"owner": "place", "repo": "place"}}}
+	}
+	seen := map[string]string{}
+	for name, p := range map[string]prompted{
+		"in the workspace":              file("/ws/src/a", "/ws/src/a", "src/a"),
+		"in a folder of the same name":  file("/ws/ws/src/a", "/ws/ws/src/a", "ws/src/a"),
+		"outside":                       file("src/a", "/src/a", ""),
+		"through a link":                file("/ws/src/b", "/ws/src/a", "src/a"),
+		"a link that leads out":         file("/ws/src/a", "/etc/a", ""),
+		"a name that ends alike":        file("/ws/mysrc/a", "/ws/mysrc/a", "mysrc/a"),
+		"the workspace itself":          file("/ws", "/ws", "."),
+		"a file called your workspace":  file("/ws/your workspace", "/ws/your workspace", "your workspace"),
+		"owner and repository":          issue("a", "b"),
+		"an owner with a slash":         issue("a/b", "c"),
+		"a repository with a slash":     issue("a", "b/c"),
+		"an owner with a quote":         issue(`a\"/\"b`, "c"),
+		"an owner of the next line":     issue(`a\nb`, "c"),
+		"a repository that looks whole": issue("", "a/b"),
+	} {
+		prompt := p.prompt(t)
+		if other, ok := seen[prompt]; ok {
+			t.Errorf("%s reads as %s:\n%s", name, other, prompt)
+		}
+		seen[prompt] = name
 	}
 }
 

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,14 +15,20 @@ import (
 // A row is a call of a request in a dialog.
 type row struct {
 	begin  string  // what it does, where the calls are of several tools
+	least  int     // columns that it may take in any case
 	none   bool    // it has no arguments at all
 	fields []Field // that are not told elsewhere
 	facts  []phrase
 	risk   phrase // from high on
 }
 
-// questionWidth is about how much of one value a question has: two rows.
-const questionWidth = 2*promptWidth - 40
+// questionWidth is about how much of its values a question has, and rowWidth how much
+// the row of one of several calls, which has rowRest columns of other words.
+const (
+	questionWidth = 2*promptWidth + 16
+	rowWidth      = 2*promptWidth - 24
+	rowRest       = len("• Call 10, to come: Create issue in , and 10 more arguments")
+)
 
 // ask makes the question, with what is known of where its values lead, and the rows
 // below it.
@@ -37,7 +44,11 @@ func (d *Description) ask(r approval.Request) {
 		d.askSeveral(r, calls)
 	}
 	if len(r.Paths()) == 1 {
-		if risk := riskOf(r.Decision, &said); risk.plain != "" {
+		risk := riskOf(r.Decision, &said)
+		if len(calls) > 1 {
+			risk = each(risk)
+		}
+		if risk.plain != "" {
 			d.said.risk = say("%s.", risk)
 		}
 	}
@@ -68,9 +79,16 @@ func (d *Description) askAlike(calls []approval.Item) []factSaid {
 	alike, told := questionOf(first, equal, questionWidth)
 	d.said.question = say("%s %d times?", alike, len(calls))
 	if words := doing(first); len(told) == 0 && first.About.Accepted && words != nil {
-		d.said.question = say("%s %d times?", ours(capital(strings.Join(words, " "))), len(calls))
-		if last := len(words) - 1; last > 0 && words[last] == "file" {
-			d.said.question = say("%s %d files?", ours(capital(strings.Join(words[:last], " "))), len(calls))
+		d.said.question = say("%s %d times?", spoken(words), len(calls))
+		last := len(words) - 1
+		role := roleOfObject(first, d.Calls[0].Fields)
+		switch {
+		case last > 0 && words[last] == "file":
+			d.said.question = say("%s %d files?", spoken(words[:last]), len(calls))
+		case role == "host" && (last == 0 || implied[role][words[last]]):
+			d.said.question = say("%s %d addresses?", spoken(words[:max(1, last)]), len(calls))
+		case role == "command" && (last == 0 || implied[role][words[last]]):
+			d.said.question = say("%s %d commands?", spoken(words[:max(1, last)]), len(calls))
 		}
 	}
 	names := map[string]bool{}
@@ -79,7 +97,10 @@ func (d *Description) askAlike(calls []approval.Item) []factSaid {
 	}
 	same := func(f Field) bool { return names[f.key] }
 	facts := factsOf(first, d.Calls[0].Fields)
-	common := !slices.ContainsFunc(calls, func(i approval.Item) bool { return !sameFacts(i, first) })
+	common := true
+	for n, i := range calls {
+		common = common && slices.Equal(factsOf(i, d.Calls[n].Fields), facts)
+	}
 	for n, i := range calls {
 		one := row{none: len(d.Calls[n].Fields) == 0, fields: slices.DeleteFunc(slices.Clone(d.Calls[n].Fields), same)}
 		if !common {
@@ -103,50 +124,96 @@ func (d *Description) askAlike(calls []approval.Item) []factSaid {
 	return facts
 }
 
-// sameFacts reports whether the facts of two calls say the same.
-func sameFacts(a, b approval.Item) bool {
-	return slices.EqualFunc(a.About.Facts, b.About.Facts, func(x, y approval.Fact) bool {
-		x.Param, y.Param = "", ""
-		return x == y && x.Leads == ""
-	})
+// roleOfObject is the role of what the question about a call is about.
+func roleOfObject(i approval.Item, fields []Field) string {
+	if all := objects(i, fields); len(all) > 0 {
+		return i.About.Roles[fields[all[0].at[0]].key]
+	}
+	return ""
 }
 
 // askSeveral asks about calls of several tools, each with its own row.
 func (d *Description) askSeveral(r approval.Request, calls []approval.Item) {
 	d.said.question = say("Make these %d calls, of %d tools?", len(calls), len(r.Paths()))
 	var high []phrase
+	inside := allInside(calls, d.Calls)
+	if inside {
+		d.said.facts = append(d.said.facts, say("all paths are in your workspace."))
+	}
+	least := 2 * promptWidth
+	if len(calls) < promptArgs {
+		least = promptCall * promptWidth
+	}
 	for n, i := range calls {
 		fields := d.Calls[n].Fields
-		width := promptWidth - 20
-		if len(calls) > promptArgs {
-			width -= 12
-		}
-		question, told := questionOf(i, fields, width)
-		if !i.About.Accepted || doing(i) == nil {
-			question.dialog = theirsWithin(canon.Escape(i.Path()), width)
-		}
-		one := row{begin: question.dialog, fields: without(fields, told)}
+		one := row{least: least}
 		said := factsOf(i, fields)
 		risk := riskOf(i.Decision, &said)
 		for _, f := range said {
-			one.facts = append(one.facts, f.text)
+			if !inside || f.about != "inside" {
+				one.facts = append(one.facts, f.text)
+			}
 		}
 		if risk.plain != "" {
 			one.risk, high = risk, append(high, risk)
 		}
+		question, told := questionOf(i, fields, min(rowWidth, least-rowRest-columns(one.said(least/3))))
+		if !i.About.Accepted || doing(i) == nil {
+			question.dialog = named(canon.Escape(i.Path())).dialog
+		}
+		one.begin, one.fields = question.dialog, without(fields, told)
 		d.said.rows = append(d.said.rows, one)
 	}
 	switch {
 	case len(high) > 0 && len(high) == len(calls) && !slices.ContainsFunc(high, func(risk phrase) bool { return risk != high[0] }):
-		d.said.risk = say("All of it is %s.", high[0])
+		d.said.risk = say("All of it is %s.", each(high[0]))
 		for n := range d.said.rows {
 			d.said.rows[n].risk = phrase{}
 		}
 	case len(high) == 1:
 		d.said.risk = say("1 of them is %s.", ours(strings.ToUpper(d.Risk)))
+	case len(high) == len(calls):
+		d.said.risk = say("All of them are HIGH.")
 	case len(high) > 1:
 		d.said.risk = say("%d of them are HIGH.", len(high))
 	}
+}
+
+// allInside reports whether calls name paths, all of which are known to lead into the
+// workspace.
+func allInside(items []approval.Item, calls []DescribedCall) bool {
+	some := false
+	for n, i := range items {
+		if !i.About.Accepted {
+			return false
+		}
+		said := map[string]bool{}
+		for _, f := range i.About.Facts {
+			outer, _, _ := strings.Cut(f.Param, ".")
+			said[outer] = true
+			if f.Role == "path" && (!f.Inside || f.Doubt != "") {
+				return false
+			}
+		}
+		for _, f := range calls[n].Fields {
+			if i.About.Roles[f.key] == "path" {
+				if !said[f.key] {
+					return false
+				}
+				some = some || !f.home
+			}
+		}
+	}
+	return some
+}
+
+// each has what is said of one call be said of several.
+func each(p phrase) phrase {
+	of := strings.NewReplacer("first call to this ", "first call to each ", "first message to this ", "first message to each ", "first mail to this ", "first mail to each ")
+	if p.plain != p.dialog {
+		return p // it has words of others
+	}
+	return say("%s", ours(of.Replace(p.plain)))
 }
 
 // equal returns the arguments that all calls have with the same value.
@@ -208,6 +275,10 @@ func riskOf(d profiles.Decision, said *[]factSaid) phrase {
 			reasons = append(reasons, text)
 		}
 	}
+	hint := say("its server calls it destructive")
+	if others := slices.DeleteFunc(slices.Clone(reasons), func(p phrase) bool { return p == hint }); len(others) > 0 {
+		reasons = others // that says more
+	}
 	switch {
 	case len(reasons) > 1:
 		return say("%s: %s; %s", name, reasons[0], reasons[1])
@@ -241,7 +312,7 @@ func riskWords(r profiles.Reason) (about string, text phrase) {
 		}
 	}
 	if m := guessedFrom.FindStringSubmatch(r.Detail); m != nil {
-		return "", say("its %s says %s", ours(m[2]), named(m[1]))
+		return "", say("its %s says %s", ours(m[2]), phrase{canon.Literal(m[1]), theirs(m[1])})
 	}
 	switch r.Detail {
 	case "destructiveHint":
@@ -270,6 +341,9 @@ func rule(r approval.Request) string {
 			asking = append(asking, reason)
 		}
 	}
+	slices.SortStableFunc(asking, func(a, b profiles.Reason) int { // what is certain says more
+		return cmp.Compare(fmt.Sprint(a.Undecided), fmt.Sprint(b.Undecided))
+	})
 	if len(asking) == 0 {
 		return ""
 	}
@@ -285,12 +359,13 @@ func rule(r approval.Request) string {
 
 // askedBy puts the reason that asks into a sentence, without its full stop.
 func askedBy(r approval.Request, reason profiles.Reason) string {
-	who := "Your policy"
-	for _, name := range []string{reason.Profile, r.Decision.Profile} {
-		if name != "" {
-			who = "Your profile " + string(called(canon.Escape(name)))
-			break
-		}
+	who, mine := "Your policy", reason.Profile
+	ofOurs := strings.HasPrefix(mine, "builtin:")
+	if mine == "" || ofOurs && r.Decision.Profile != "" {
+		mine = r.Decision.Profile // which extends it
+	}
+	if mine != "" {
+		who = "Your profile " + profileName(mine)
 	}
 	switch reason.Kind {
 	case profiles.KindAsklist:
@@ -305,10 +380,17 @@ func askedBy(r approval.Request, reason profiles.Reason) string {
 			text += ": " + theirs(canon.Escape(reason.Text))
 		case strings.HasPrefix(reason.Rule, "rules/"):
 			text += " before calls like this"
+		case ofOurs && plainWords.MatchString(reason.Rule):
+			text += " about " + cmp.Or(ruleSpoken[reason.Rule], reason.Rule)
 		default:
 			text += " by its rule " + theirs(canon.Escape(reason.Rule))
 		}
-		if reason.Undecided {
+		switch {
+		case ofOurs && reason.Undecided && reason.Detail == "its effects differ":
+			text += ", which this may be"
+		case ofOurs && reason.Undecided && valuesDiffer.MatchString(reason.Detail):
+			text += ", which a part of this may be"
+		case reason.Undecided:
 			text += ", since this could not be decided: " + say("%s", words(canon.Escape(reason.Detail))).dialog
 		}
 		return text
@@ -329,6 +411,20 @@ func askedBy(r approval.Request, reason profiles.Reason) string {
 	default:
 		return who + " asks: " + say("%s", words(canon.Escape(reason.Detail))).dialog
 	}
+}
+
+// valuesDiffer matches why a rule was not decided that holds for some of a call's values.
+var valuesDiffer = regexp.MustCompile(`^its (paths|hosts|recipients|places) differ$`)
+
+// ruleSpoken are the names of rules of the builtin templates that are no nouns.
+var ruleSpoken = map[string]string{"runs later": "what runs later", "dangerous": "what is dangerous"}
+
+// profileName writes the name of a profile in a sentence.
+func profileName(name string) string {
+	if at := strings.IndexByte(name, '@'); strings.HasPrefix(name, "builtin:") && at > 0 && plainName.MatchString(name[len("builtin:"):at]) {
+		return name[len("builtin:"):at]
+	}
+	return string(called(canon.Escape(name)))
 }
 
 // scriptLine says what the model's script has done and has still in it; empty if there

@@ -21,6 +21,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A Workspace is the folders that a script works on. The zero value has none, so
@@ -192,6 +193,9 @@ func within(path, folder string) bool {
 // encoded is a character in percent-encoding.
 var encoded = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
+// taken reports whether programs take a character away from the ends of a path.
+func taken(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`", r) }
+
 // doubt says why a path could be another one for a server than for us.
 func doubt(path string) string {
 	switch {
@@ -199,6 +203,8 @@ func doubt(path string) string {
 		return "it is empty"
 	case strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "it has a control character"
+	case strings.TrimFunc(path, taken) != path:
+		return "it begins or ends with a space or a quote, which some programs take away"
 	case strings.HasPrefix(path, "~"):
 		return "~ is a home folder to some programs and a name to others"
 	case encoded.MatchString(path):

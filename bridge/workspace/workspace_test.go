@@ -82,6 +82,9 @@ func TestLocate(t *testing.T) {
 		`/ws/..\f`:                  {"", false, true},
 		"/ws/a\x00b":                {"", false, true},
 		"/ws/a\nb":                  {"", false, true},
+		`/ws/.env"`:                 {"", false, true}, // .env, once a program has taken the quote away
+		"/ws/.env\u00a0":            {"", false, true},
+		`/ws/it's.txt`:              {`/ws/it's.txt`, true, false},
 		"/ws/100%.txt":              {"/ws/100%.txt", true, false},
 		"/ws/$id.tsx":               {"/ws/$id.tsx", true, false},
 	} {
@@ -175,7 +178,7 @@ func TestKinds(t *testing.T) {
 		"/home/ann/.aws/config":           {true, false},
 		"/home/ann/.docker/config.json":   {true, false},
 		"/ws/config.json":                 {false, false},
-		"/home/ann/.config/gcloud/x/y":    {true, false},
+		"/home/ann/.config/gcloud/x/y":    {true, true},
 		"/etc/shadow":                     {true, false},
 		"/ws/etc/shadow":                  {false, false},
 		"/ws/.git/hooks/pre-commit":       {false, true},
@@ -204,6 +207,22 @@ func TestKinds(t *testing.T) {
 		"/ws/src/config.js":               {false, false},
 		"/ws/src/main.py":                 {false, false},
 		"/home/ann/.zsh_history":          {true, false},
+		"/home/ann/.config/git/config":    {false, true},
+		"/home/ann/.local/bin/ls":         {false, true},
+		"/ws/docs/HEAD":                   {false, true}, // of a bare repository
+		"/ws/docs/heading.md":             {false, false},
+		"/ws/node_modules/x/index.js":     {false, true},
+		"/ws/node_modules/.bin/tsc":       {false, true},
+		"/ws/.venv/bin/python":            {false, true},
+		"/ws/.eslintrc.json":              {false, true},
+		"/ws/.lintstagedrc":               {false, true},
+		"/ws/compose.override.yaml":       {false, true},
+		"/ws/.gitlab/ci/build.yml":        {false, true},
+		"/ws/.gi\u200ct/hooks/x":          {false, true},
+		"/ws/.hu\u017fky/pre-commit":      {false, true},
+		"/ws/make\ufb01le":                {false, true},
+		"/ws/.ENVRC":                      {true, true},
+		"/ws/terraform.tfstate.backup":    {true, false},
 		"/Users/ann/Library/LaunchAgents": {false, true},
 	} {
 		got := w.Locate(path, "")

@@ -68,7 +68,11 @@ func alwaysAllow(ctx context.Context, con *console, id string, o answering) erro
 		if !who.May(approval.Edit) {
 			return fmt.Errorf("%s may not edit the configuration, which takes the role admin", who.Name)
 		}
-		if _, err := people.Sign(who, e.Request, o.verdict, "terminal", time.Now()); err != nil {
+		signed, err := people.Sign(who, e.Request, o.verdict, "terminal", time.Now())
+		if err == nil {
+			err = signed.Valid(e.Request, time.Now()) // nothing is written for a yes that could not count
+		}
+		if err != nil {
 			return err
 		}
 		s, err := openSettling(ctx, con, cfg, store)

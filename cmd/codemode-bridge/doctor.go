@@ -14,7 +14,6 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
-	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
@@ -158,7 +157,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	if page := cfg.Approvals.Listen.Reveal(); page != config.ListenOff {
 		c.Page = page
 	}
-	_, c.NoWorkspace = workspace.New(cfg.Evaluation.Workspace, ownFiles(con, cfg))
+	c.NoWorkspace = noWorkspace(con, cfg)
 	if nobodyMayConfirm(cfg) {
 		c.NobodyConfirms = nobodyConfirms
 	}

@@ -234,7 +234,7 @@ func (f frozen) tellsOfQuestions() {
 			f.Errorf("%s: the verdict is %q, want %q", name, got, want)
 		}
 	}
-	f.contains(f.does("", "approvals", "show", f.Requests["half"]), `Call tool "write" of server "fake"?`, "HIGH", "path         half.txt", "so far   1 of 2 yeses", "args.path != 'passwd'", f.Runs["half"])
+	f.contains(f.does("", "approvals", "show", f.Requests["half"]), "Call tool write of server fake?", "HIGH", "path         half.txt", "so far   1 of 2 yeses", "args.path != 'passwd'", f.Runs["half"])
 }
 
 // tellsOfTools checks which tools were accepted and blocked.

@@ -66,11 +66,7 @@ type measured struct {
 // loadOnce loads the packages of ours with their syntax and types, tests not counted:
 // that takes seconds, and several tests look at them.
 var loadOnce = sync.OnceValues(func() ([]*packages.Package, error) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return nil, err
-	}
-	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Fset: token.NewFileSet(), Dir: root}, "./...")
+	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Fset: token.NewFileSet()}, module+"/...")
 	for _, p := range pkgs {
 		for _, wrong := range p.Errors {
 			err = errors.Join(err, wrong)

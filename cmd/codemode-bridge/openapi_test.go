@@ -109,7 +109,7 @@ func TestOpenAPIServer(t *testing.T) {
 	bridge.mu.Lock()
 	questions := strings.Join(bridge.asked, "\n")
 	bridge.mu.Unlock()
-	if !strings.Contains(questions, "Call tool `\\\"deleteNote\\\"` of server `\\\"notes\\\"` 3 times?") || strings.Contains(questions, "tool `\\\"listNotes") {
+	if !strings.Contains(questions, "Call tool `deleteNote` of server `notes` 3 times?") || strings.Contains(questions, "tool `listNotes") {
 		t.Errorf("the person was asked %s", questions)
 	}
 	found := bridge.call(t, "search_tools", map[string]any{"query": "notes list"})

@@ -73,7 +73,7 @@ func realAsk(t *testing.T, transport, kind, decision string) {
 		t.Fatalf("asked %d times: %q", len(a.Asked), a.Asked)
 	}
 	for _, question := range a.Asked {
-		for _, part := range []string{"write_file", "server `\"filesystem\"`", "written.txt", "by a script", "Your profile supervised asks before every call of", "HIGH: "} {
+		for _, part := range []string{"write_file", "server `filesystem`", "written.txt", "by a script", "Your profile supervised asks before every call of", "HIGH: "} {
 			if !strings.Contains(question, part) {
 				t.Errorf("%q is missing from the question\n%s", part, question)
 			}

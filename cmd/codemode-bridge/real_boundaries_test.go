@@ -261,34 +261,64 @@ func (s *street) step(owner map[string]*realRun) {
 	}
 }
 
-// approve answers the open requests of a configuration on the command line.
+// approve answers the open requests of a configuration on the command line: with yes,
+// with yes to one of the calls that a request shows, or with no.
 func (s *street) approve(h *house, yes bool) {
 	list, err := h.command("approvals", "list", "--json").Output()
-	var open []json.RawMessage
+	var open []struct {
+		ID, Run string
+		Calls   []json.RawMessage // that it shows; the preview's are elsewhere
+	}
 	if err == nil {
 		err = json.Unmarshal(list, &open)
 	}
 	if err != nil {
 		s.t.Errorf("listing what is asked: %v: %s", err, list)
 	}
-	for _, text := range open {
-		var q struct{ ID, Run string }
-		if err := json.Unmarshal(text, &q); err != nil {
-			s.t.Error(err)
-		}
+	for _, q := range open {
 		if r := s.began[q.Run]; r == nil || r.house != h {
 			continue
 		}
-		word := map[bool]string{true: "approve", false: "deny"}[yes]
-		call := callWord.FindString(string(text)) // its own stands before the preview's
 		s.mu.Lock()
-		s.yeses[call] = s.yeses[call] || yes
+		only := -1
+		if len(q.Calls) > 1 && s.rand.Intn(3) == 0 {
+			only = s.rand.Intn(len(q.Calls))
+		}
 		s.mu.Unlock()
-		cmd := h.command("approvals", word, q.ID, "--token-stdin")
+		args := []string{"approvals", map[bool]string{true: "approve", false: "deny"}[yes], q.ID, "--token-stdin"}
+		var allowed, refused []string
+		for i, text := range q.Calls {
+			var one struct{ Number int }
+			if err := json.Unmarshal(text, &one); err != nil {
+				s.t.Error(err)
+			}
+			call := callWord.FindString(string(text))
+			switch {
+			case !yes || only >= 0 && i != only:
+				refused = append(refused, call)
+				continue
+			case i == only:
+				args = append(args, "--rows", fmt.Sprint(one.Number))
+			}
+			allowed = append(allowed, call)
+		}
+		s.mu.Lock()
+		for _, call := range allowed {
+			s.yeses[call] = true
+		}
+		s.mu.Unlock()
+		cmd := h.command(args...)
 		cmd.Stdin = strings.NewReader(annsToken + "\n")
 		err := cmd.Run()
-		s.log("%s's approver says %s to %s: %v", h.name, word, call, err)
-		s.noes[call] = s.noes[call] || !yes && err == nil
+		s.log("%s's approver says yes to %v and no to %v: %v", h.name, allowed, refused, err)
+		if err != nil {
+			continue
+		}
+		s.mu.Lock()
+		for _, call := range refused {
+			s.noes[call] = true
+		}
+		s.mu.Unlock()
 	}
 }
 

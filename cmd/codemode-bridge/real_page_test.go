@@ -97,7 +97,21 @@ type pageQuestion struct {
 	run, tool, client string
 	args              []string
 	decision          profiles.Decision
+	cover             approval.Cover // of each of the calls
 	sources           []string
+}
+
+// Calls whose yes may cover others, as the gate says of calls like them: a search, of
+// which only the folder is bound, and what changes something elsewhere.
+var (
+	searchMail = pageQuestion{tool: "search", args: []string{`{"folder":"inbox","query":"invoices"}`}, decision: atMedium, cover: approval.Cover{Kind: "search", Bound: []approval.Bound{{Param: "folder", Kind: approval.Exact, Value: "inbox"}}, Free: []string{"query"}}}
+	draftMail  = pageQuestion{tool: "draft", args: []string{plainMail}, decision: atMedium, cover: approval.Cover{Kind: "draft", Bound: []approval.Bound{{Param: "to", Kind: approval.ToRecipient, Value: "finance@acme-corp.co"}}, Free: []string{"body", "subject"}, RunOnly: true}}
+	inShop     = approval.Cover{Kind: "create_issue", Bound: []approval.Bound{{Param: "owner", Kind: approval.Exact, Value: "acme"}, {Param: "repo", Kind: approval.Exact, Value: "shop"}}, Free: []string{"labels", "title"}, RunOnly: true}
+)
+
+func (q pageQuestion) in(run string) pageQuestion {
+	q.run = run
+	return q
 }
 
 func (b *pageBench) ask(q pageQuestion) (approval.StoredRequest, <-chan approval.Verdict) {
@@ -132,7 +146,7 @@ func (b *pageBench) ask(q pageQuestion) (approval.StoredRequest, <-chan approval
 			Checks:  []string{"arguments", "tool unchanged", "policy unchanged"},
 			Preview: analysis.Report{Calls: []analysis.CallSite{{Name: "filesystem__read_file", Position: analysis.Position{Line: 3, Column: 14}}, {Name: "mail__" + q.tool, Position: analysis.Position{Line: 7, Column: 9}, Loop: true}}},
 			Done:    6,
-			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 7, Column: 9}, Shown: canon.Display(args, canon.DisplayOptions{}), Sources: q.sources,
+			Items: []approval.Item{{Call: 7 + i, Position: analysis.Position{Line: 7, Column: 9}, Shown: canon.Display(args, canon.DisplayOptions{}), Sources: q.sources, Cover: q.cover,
 				Key: approval.Key{Session: "s1", Profile: "supervised", Server: "mail", Tool: q.tool, Definition: "def", Revision: "rev", Args: args.Digest()}}}}
 		go func() {
 			if v, err := b.broker.Ask(ctx, r); err == nil {
@@ -644,6 +658,9 @@ func TestRealPageButtonsStay(t *testing.T) {
 	w.quiet()
 }
 
+// scopes are what a yes may hold for, as the page offers it.
+const scopes = `[...document.querySelectorAll("#detail [name=scope]")].map((e) => e.value).join(" ")`
+
 func TestRealPageKinds(t *testing.T) {
 	b := newPageBench(t)
 	parent := browser(t)
@@ -657,6 +674,9 @@ func TestRealPageKinds(t *testing.T) {
 	// Critical: a reason, and time to read it.
 	_, verdicts := next(pageQuestion{run: "critical", tool: "drop", args: []string{`{"table":"orders"}`}, decision: profiles.Decision{Risk: profiles.Critical, RequireReason: true}})
 	w.ready()
+	if got := inPage[string](w, scopes); got != "" {
+		t.Errorf("a critical call may be allowed for %q", got)
+	}
 	w.click("approve")
 	w.until(`document.activeElement.name === "reason"`)
 	w.key("read all of it")
@@ -708,13 +728,29 @@ func TestRealPageKinds(t *testing.T) {
 		t.Errorf("%d of the loop were allowed", yes)
 	}
 	// For the session.
-	_, verdicts = next(pageQuestion{run: "session", tool: "draft", args: []string{`{"to":"a"}`}, decision: profiles.Decision{Risk: profiles.Medium, Remember: true}})
+	_, verdicts = next(searchMail.in("session"))
 	w.ready()
+	if got, want := inPage[string](w, scopes), "once run session"; got != want {
+		t.Errorf("a search may be allowed for %q, want %q", got, want)
+	}
 	w.press(`[name=scope][value=session]`)
 	w.until(`document.querySelector("[data-do=approve]").textContent.includes("session")`)
 	w.click("approve")
 	if v := b.verdict(verdicts); v.Scope != approval.SessionScope {
 		t.Errorf("session: %+v", v)
+	}
+	// For the run, up to a number: more is not offered of what changes something elsewhere.
+	_, verdicts = next(draftMail.in("this run"))
+	w.ready()
+	if got, want := inPage[string](w, scopes), "once run"; got != want {
+		t.Errorf("a draft may be allowed for %q, want %q", got, want)
+	}
+	w.press(`[name=scope][value=run]`)
+	inPage[chromedp.Void](w, `document.querySelector("[name=count]").value = "100"`)
+	w.until(`document.querySelector("[data-do=approve]").textContent.includes("in this run")`)
+	w.click("approve")
+	if v := b.verdict(verdicts); v.Scope != approval.RunScope || v.Count != 100 {
+		t.Errorf("run: %+v", v)
 	}
 	// All identical ones.
 	var all []<-chan approval.Verdict
@@ -802,7 +838,7 @@ func TestRealPageKinds(t *testing.T) {
 func TestRealPageTabs(t *testing.T) {
 	b := newPageBench(t)
 	w := b.tab(browser(t)).signIn("ada")
-	e, verdicts := b.ask(pageQuestion{run: "r1", tool: "draft", args: []string{plainMail}, decision: profiles.Decision{Risk: profiles.Medium, Remember: true}})
+	e, verdicts := b.ask(searchMail.in("r1"))
 	w.until(`document.querySelector('.row') !== null`)
 	w.shows(e)
 	w.ready()
@@ -812,6 +848,9 @@ func TestRealPageTabs(t *testing.T) {
 
 	w.open("/grants")
 	w.until(`document.querySelector("[data-do=revoke]") !== null`)
+	if got := inPage[string](w, `document.querySelector("[data-name=Covers]").textContent`); !strings.Contains(got, "folder inbox") || !strings.Contains(got, "any query") {
+		t.Errorf("the grant is said to cover %q", got)
+	}
 	w.click("revoke")
 	w.until(`document.body.innerText.includes("Nothing is allowed for longer")`)
 	if all, _ := b.broker.Grants(t.Context()); len(all) != 0 {
@@ -964,7 +1003,7 @@ func TestRealPageLooks(t *testing.T) {
 	e, _ := b.ask(pageQuestion{run: "r7f3k", tool: "send", args: []string{string(mail)}, sources: []string{"1,204 characters of body were read in call 3 from filesystem__read_file ~/.aws/credentials"}})
 	loop, _ := b.ask(pageQuestion{run: "r81xx", tool: "create_issue", client: "cursor", args: []string{
 		`{"owner":"acme","repo":"shop","title":"Rounding of VAT in invoices","labels":["bug"]}`, `{"owner":"acme","repo":"shop","title":"Timeout when exporting","labels":["bug","export"]}`,
-		`{"owner":"acme","repo":"shop","title":"Dark mode flickers on load"}`}, decision: profiles.Decision{Risk: profiles.Medium, Remember: true}})
+		`{"owner":"acme","repo":"shop","title":"Dark mode flickers on load"}`}, decision: atMedium, cover: inShop})
 	critical, _ := b.ask(pageQuestion{run: "r9", tool: "drop_table", args: []string{`{"database":"prod","table":"orders","cascade":true}`}, decision: profiles.Decision{Risk: profiles.Critical, RequireReason: true, Manual: true, Quorums: []profiles.Quorum{{Need: 2}}, Timeout: 25 * time.Second * 60}})
 	b.ask(pageQuestion{run: "r10", tool: "list_labels", args: []string{`{"limit":20}`}, decision: profiles.Decision{Risk: profiles.Low, Remember: true}})
 	settled, verdicts := b.ask(pageQuestion{run: "r11", tool: "archive", args: []string{`{"id":"m-118"}`}})
@@ -974,8 +1013,10 @@ func TestRealPageLooks(t *testing.T) {
 	b.verdict(verdicts)
 	b.records.Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: "r11", Call: 7, Server: "mail", Tool: "archive", Risk: "high", Disposition: "ask", Reasons: []string{`asklist: "mail__*" [profile supervised]`}, Approver: "bob", Channel: "page", Answer: "yes, once"})
 	b.records.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r11", Call: 7, Server: "mail", Tool: "archive", Outcome: ledger.Done, Args: json.RawMessage(`{"id":"m-118"}`)})
-	granted, verdicts := b.ask(pageQuestion{run: "r12", tool: "draft", args: []string{plainMail}, decision: profiles.Decision{Risk: profiles.Medium, Remember: true}})
-	b.broker.Settle(t.Context(), granted.ID, granted.Digest(), approval.Verdict{Approve: true, Scope: approval.SessionScope, By: "ada", Channel: "page", Strong: true})
+	granted, verdicts := b.ask(searchMail.in("r12"))
+	if _, err := b.broker.Settle(t.Context(), granted.ID, granted.Digest(), approval.Verdict{Approve: true, Scope: approval.SessionScope, By: "ada", Channel: "page", Strong: true}); err != nil {
+		t.Fatal(err)
+	}
 	b.verdict(verdicts)
 	b.runs.set(func() {
 		b.runs.all = []admin.Run{{ID: "r7f3k", State: admin.Waiting, Client: "claude-code", Profile: "supervised", Requester: "laptop", Calls: 7, Started: time.Now()},

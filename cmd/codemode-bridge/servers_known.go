@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
@@ -67,6 +70,23 @@ func acceptServer(con *console, name string) error {
 	})
 }
 
+// noWorkspace says why the folders of evaluation.workspace are none that scripts can work
+// on; nil if they are.
+func noWorkspace(con *console, cfg *config.Config) error {
+	w, err := workspace.New(cfg.Evaluation.Workspace, ownFiles(con, cfg))
+	if err != nil {
+		return err
+	}
+	for _, folder := range w.Folders() {
+		if at, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("workspace %s: there is no such folder", folder)
+		} else if err == nil && !at.IsDir() {
+			return fmt.Errorf("workspace %s: it is no folder", folder)
+		}
+	}
+	return nil
+}
+
 // remarks are what is no mistake in a configuration: warnings of what is not as it
 // should be, and notes. What servers list is taken from the catalogue of the last run.
 func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
@@ -74,8 +94,8 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	if nobodyMayConfirm(cfg) {
 		warnings = append(warnings, nobodyConfirms)
 	}
-	if _, err := workspace.New(cfg.Evaluation.Workspace, ownFiles(con, cfg)); err != nil {
-		warnings = append(warnings, "evaluation."+err.Error()+"; until then no path is inside it")
+	if err := noWorkspace(con, cfg); err != nil {
+		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")
 	}
 	listed := map[string][]knownview.Listed{}
 	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say

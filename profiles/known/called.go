@@ -52,6 +52,9 @@ func (t *Tool) instead(c Change) {
 // hosts the one that is farther away.
 func (t *Tool) add(c Change) {
 	t.Effects = slices.Clone(t.Effects)
+	if slices.Contains(c.Effects, Execute) {
+		t.Runs = "" // more than without the argument
+	}
 	for _, e := range c.Effects {
 		if !slices.Contains(t.Effects, e) {
 			t.Effects = append(t.Effects, e)
@@ -115,9 +118,10 @@ func isSet(v any) bool {
 		return false
 	case []any, map[string]any:
 		return true
+	case string: // "0" and "false" are texts like others to most programs
+		return v != ""
 	default:
-		word := text(v)
-		return word != "" && word != "0" && v != false
+		return text(v) != "0" && v != false
 	}
 }
 

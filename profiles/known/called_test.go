@@ -51,12 +51,14 @@ func TestCalls(t *testing.T) {
 		{"playwright browser_snapshot", `{}`, "read local"},
 		{"playwright browser_snapshot", `{"filename": ""}`, "read local"},
 		{"playwright browser_snapshot", `{"filename": "a.md"}`, "read+write workspace"},
+		{"playwright browser_snapshot", `{"filename": "0"}`, "read+write workspace"},
 		{"playwright browser_tabs", `{"action": "list"}`, "read local none"},
 		{"playwright browser_tabs", `{"action": "new", "url": "https://a.example"}`, "read+write remote chosen"},
 		{"playwright browser_tabs", `{}`, "read+write remote chosen"},
 		{"playwright browser_type", `{"target": "e1", "text": "x"}`, "write remote chosen"},
 		{"playwright browser_type", `{"target": "e1", "text": "x", "submit": true}`, "write+send remote chosen"},
 		{"playwright browser_type", `{"target": "e1", "text": "x", "submit": "false"}`, "write+send remote chosen"},
+		{"playwright browser_type", `{"target": "e1", "text": "x", "submit": 0}`, "write remote chosen"},
 
 		{"chrome-devtools navigate_page", `{"type": "url", "url": "http://localhost:5173/"}`, "read remote chosen"},
 		{"chrome-devtools navigate_page", `{"type": "reload"}`, "read remote fixed"},
@@ -67,6 +69,9 @@ func TestCalls(t *testing.T) {
 
 		{"desktop-commander read_file", `{"path": "/a", "isUrl": false}`, "read workspace"},
 		{"desktop-commander read_file", `{"path": "https://a.example", "isUrl": true}`, "read remote chosen"},
+
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": false}`, "read workspace"},
+		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": true}`, "read workspace unknown:includeHidden"},
 
 		{"notion API-patch-page", `{"page_id": "p", "properties": {}}`, "write remote fixed"},
 		{"notion API-patch-page", `{"page_id": "p", "in_trash": true}`, "write+delete remote fixed"},
@@ -87,7 +92,10 @@ func TestCalls(t *testing.T) {
 		{"git-cyanheads git_branch", `{"path": "/ws", "mode": "create", "branchName": "x;sh"}`, "write workspace unknown:branchName"},
 		{"git-cyanheads git_reset", `{"path": "/ws", "mode": "soft"}`, "write workspace"},
 		{"git-cyanheads git_reset", `{"path": "/ws", "mode": "hard"}`, "write+delete workspace"},
-		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin"}`, "write+delete+execute remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin"}`, "write+execute remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "force": true}`, "write+execute+delete remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "forceWithLease": true}`, "write+execute+delete remote chosen"},
+		{"git-cyanheads git_push", `{"path": "/ws", "remote": "origin", "branch": "x", "delete": true}`, "write+execute+delete remote chosen"},
 
 		{"kubernetes kubectl_get", `{"resourceType": "pods", "namespace": "n"}`, "read remote fixed"},
 		{"kubernetes kubectl_get", `{"resourceType": "secrets", "namespace": "n"}`, "read remote fixed unknown:resourceType"},
@@ -193,6 +201,39 @@ func TestPathsUnderOthers(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", text, diff)
+		}
+	}
+}
+
+// A path that is left out, or ".", is the folder that an earlier call chose, if that is
+// known.
+func TestPathsInAHome(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("git-cyanheads")
+	for _, test := range []struct{ home, args, want string }{
+		{"/ws", `{"filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": ".", "filePath": "src/a"}`, "filePath /ws/src/a, path /ws"},
+		{"/ws", `{"path": "/other", "filePath": "a"}`, "filePath /other/a, path /other"},
+		{"/ws", `{"filePath": "/etc/passwd"}`, "filePath /etc/passwd, path /ws"},
+		{"/ws", `{}`, "path /ws"},
+		{"/ws", `{"path": null, "filePath": "a"}`, "? filePath"},
+		{"/ws", `{"path": "", "filePath": "a"}`, "? filePath, ? path"},
+		{"/ws", `{"path": "src", "filePath": "a"}`, "? filePath, ? path"},
+		{"", `{"filePath": "src/a"}`, "? filePath"},
+		{"", `{"path": ".", "filePath": "src/a"}`, "? filePath, ? path"},
+		{"", `{}`, ""},
+	} {
+		args := arguments(t, test.args)
+		r := s.Tools["git_blame"].ReadIn(test.home, args)
+		var got []string
+		for _, v := range r.Values {
+			got = append(got, v.Param+" "+v.Text)
+		}
+		for _, name := range r.Unknown {
+			got = append(got, "? "+name)
+		}
+		if line := strings.Join(got, ", "); line != test.want || len(args) != len(arguments(t, test.args)) {
+			t.Errorf("in %q, %s: %s, want %s; then the arguments are %v", test.home, test.args, line, test.want, args)
 		}
 	}
 }

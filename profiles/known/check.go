@@ -1,6 +1,7 @@
 package known
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ var (
 
 var (
 	effects = []Effect{Read, Write, Delete, Execute, Send, Spend}
-	roles   = []Role{Path, Host, Recipient, Command, Amount, Place, Content, Plain, Store, PathOrHost, SQL}
+	roles   = []Role{Path, Host, Recipient, Command, Amount, Place, Content, Plain, Store, Member, PathOrHost, SQL}
+	runs    = []Runs{Hooks, CI}
 	labels  = []Label{Private, Untrusted, External}
 )
 
@@ -109,6 +111,7 @@ func (t Tool) check() *mistake {
 			return nil
 		}).in("args"),
 		t.whereFits(),
+		t.checkRuns().in("runs"),
 		sorted(t.Adds, t.checkAdded).in("adds"),
 		t.checkWhen().in("when"),
 		sorted(t.Values, func(name string, values []string) *mistake {
@@ -120,12 +123,42 @@ func (t Tool) check() *mistake {
 			}
 			return nil
 		}).in("values"),
+		t.checkHome(),
 		sorted(t.Under, func(name, from string) *mistake {
 			if from == name || !t.isPath(name) || from != "" && !t.isPath(from) || t.Under[from] == name {
 				return wrong("want a path that starts at another path")
 			}
 			return nil
 		}).in("under"))
+}
+
+// checkRuns sees to it that a tool which says that others set up what it runs can be
+// given no code.
+func (t Tool) checkRuns() *mistake {
+	if t.Runs == "" {
+		return nil
+	}
+	if !slices.Contains(t.Effects, Execute) {
+		return wrong("it runs nothing")
+	}
+	changes := []Change{{Args: t.Args}}
+	for _, c := range t.Adds {
+		changes = append(changes, c)
+	}
+	for _, arms := range t.When {
+		changes = slices.AppendSeq(changes, maps.Values(arms))
+	}
+	for _, c := range changes {
+		for _, r := range c.Args {
+			if r == Command || r == SQL {
+				return wrong("it can be given a command")
+			}
+		}
+	}
+	if t.Runs == CI && t.Args["branch"] != Place {
+		return wrong("it has no branch that is a place")
+	}
+	return oneOf(t.Runs, runs)
 }
 
 // check looks only at the words.
@@ -158,6 +191,13 @@ func (t Tool) whereFits() *mistake {
 		return wrong("remote, but it talks to no host (net)").in("where")
 	}
 	return nil
+}
+
+func (t Tool) checkHome() *mistake {
+	if t.Home == "" || t.role(t.Home) == Path {
+		return nil
+	}
+	return wrong("want an argument that is a path").in("home")
 }
 
 func (t Tool) checkAdded(name string, c Change) *mistake {

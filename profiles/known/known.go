@@ -109,6 +109,11 @@ const (
 	// with each other: a database. It is read as a recipient, so that the first call of a
 	// session to each, if only to read, is one to somebody new.
 	Store Role = "store"
+	// Member is somebody who works where the call does, and to whom what it makes or
+	// changes is given: the assignee of an issue, who reviews it, who owns a list. It is
+	// read as a recipient to whom no message goes. Who gets access by the call, or an
+	// invitation from outside, is a recipient.
+	Member Role = "member"
 	// PathOrHost is a path or an address, by what stands there. It is read as one of
 	// both.
 	PathOrHost Role = "path|host"
@@ -125,6 +130,8 @@ func (r Role) Shown() Role {
 		return Command
 	case Store:
 		return Place
+	case Member:
+		return Recipient
 	case PathOrHost:
 		return Path
 	}
@@ -142,7 +149,7 @@ type Tool struct {
 	// "edits.newText"; an array on the way stands for each of its elements.
 	Args map[string]Role `json:"args,omitempty"`
 	// Adds are what a call does besides if it has an argument. One that is null,
-	// false, 0 or empty text counts as absent.
+	// false, the number 0 or empty text counts as absent.
 	Adds map[string]Change `json:"adds,omitempty"`
 	// When is what a call does if an argument says one of several words ("a|b"). It
 	// stands in the place of what the tool does otherwise, and is less. Only one
@@ -152,17 +159,37 @@ type Tool struct {
 	// keys. A call with another one is guessed.
 	Values map[string][]string `json:"values,omitempty"`
 	// Under names the argument that a relative path starts at. If it is empty, an
-	// earlier call decided that, and nobody knows where the path leads.
+	// earlier call decided that: the path is "." or left out where it is the folder of
+	// Home, and of others nobody knows where they lead.
 	Under map[string]string `json:"under,omitempty"`
+	// Home names the argument with the folder where later calls of the server start
+	// that name none.
+	Home string `json:"home,omitempty"`
 	// Repeatable reports whether a call may be made twice without harm.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Stateful reports whether what a call does depends on the calls before, such
 	// as a click on the page that is open.
 	Stateful bool `json:"stateful,omitempty"`
+	// Runs says what a tool with the effect execute runs; empty for what the call
+	// brings or names, or nobody knows.
+	Runs Runs `json:"runs,omitempty"`
 	// Labels say what its answers are and where its arguments go: see the rules
 	// about flows.
 	Labels []Label `json:"labels,omitempty"`
 }
+
+// Runs says what runs by a call that brings no code that would.
+type Runs string
+
+// What runs.
+const (
+	// Hooks are what a repository's owner has set up on this machine.
+	Hooks Runs = "hooks"
+	// CI is what is set up to run where something is pushed to the branch that the
+	// argument "branch" names. A push to a branch that is delivered from, or of a file
+	// that says what runs, is more than that.
+	CI Runs = "ci"
+)
 
 // A Change is what an argument changes of what a call does.
 type Change struct {

@@ -180,7 +180,7 @@ func TestTheFormatIsDocumented(t *testing.T) {
 		t.Errorf("its example means %s", got)
 	}
 	words := strings.Fields("read write delete execute send spend workspace local remote none fixed chosen private untrusted external " +
-		"path host path\\|host recipient store command sql amount place content plain")
+		"hooks ci path host path\\|host recipient member store command sql amount place content plain")
 	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Tool]()} {
 		for i := range of.NumField() {
 			if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {
@@ -218,30 +218,36 @@ func TestMistakesInFiles(t *testing.T) {
 		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "args": ["path...", "path"]}], "tools": {"a": {}}}`: "args: 0: only the last may be several",
 		tool(``):                    "line 2, column 18: tools: a/b: effects: missing",
 		tool(`"effects": ["reed"]`): "tools: a/b: where: missing",
-		tool(`"effects": ["reed"], "where": "local"`):                                                                       `line 2, column 31: tools: a/b: effects: 0: no such effect: "reed"`,
-		tool(`"effects": ["read"], "where": "here"`):                                                                        "tools: a/b: where: want one of",
-		tool(`"effects": ["read"], "where": "local", "net": "any"`):                                                         "tools: a/b: net: want one of",
-		tool(`"effects": ["read"], "where": "workspace"`):                                                                   "where: workspace, but no argument is a path",
-		tool(`"effects": ["read"], "where": "remote"`):                                                                      "where: remote, but it talks to no host",
-		tool(`"effects": ["read"], "where": "local", "labels": ["x"]`):                                                      "labels: 0: no such label",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "y"}`):                                                   `args: x: no such role: "y"`,
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain", "x.y": "path"}`):                                `args: x.y: "x" already has a role as a whole`,
-		tool(`"effects": ["read"], "where": "local", "adds": {"x": {"effects": ["write"]}}`):                                "adds: x: no such argument",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "adds": {"x": {"where": "remote"}}`):           "adds: x: where: remote, but it talks to no host",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "adds": {"x": {"effects": ["all"]}}`):          "adds: x: effects: 0: no such effect",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "adds": {"x": {"args": {"x": "plain"}}}`):       "adds: x: args: x: want an argument of the tool",
-		tool(`"effects": ["read"], "where": "local", "adds": {"x": {"args": {"x": "path"}}}`):                               "adds: x: no such argument",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"y": {}}`):                            "when: y: no such argument",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"effects": ["write"]}}}`): "when: x: a: it is more than the tool does otherwise",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"where": "remote"}}}`):    "when: x: a: it is more",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"net": "fixed"}}}`):       "when: x: a: it is more",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain", "y": "plain"}, "when": {"x": {}, "y": {}}`):     "when: two arguments at once",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "values": {"x": []}`):                          "values: x: no values",
-		tool(`"effects": ["read"], "where": "local", "values": {"x": ["a"]}`):                                               "values: x: no such argument",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "under": {"x": ""}`):                           "under: x: want a path",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "under": {"x": "x"}`):                           "under: x: want a path",
-		tool(`"effects": ["read"], "where": "local", "args": {"x": "path", "y": "path"}, "under": {"x": "y", "y": "x"}`):    "under: x: want a path",
-		tool(`"effects": ["read"], "where": "local", "more": true`):                                                         `line 2, column 58: no such key: "more"`,
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "home": "x"`):                                                   "home: want an argument that is a path",
+		tool(`"effects": ["reed"], "where": "local"`):                                                                                        `line 2, column 31: tools: a/b: effects: 0: no such effect: "reed"`,
+		tool(`"effects": ["read"], "where": "here"`):                                                                                         "tools: a/b: where: want one of",
+		tool(`"effects": ["read"], "where": "local", "net": "any"`):                                                                          "tools: a/b: net: want one of",
+		tool(`"effects": ["read"], "where": "workspace"`):                                                                                    "where: workspace, but no argument is a path",
+		tool(`"effects": ["read"], "where": "remote"`):                                                                                       "where: remote, but it talks to no host",
+		tool(`"effects": ["read"], "where": "local", "labels": ["x"]`):                                                                       "labels: 0: no such label",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "y"}`):                                                                    `args: x: no such role: "y"`,
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain", "x.y": "path"}`):                                                 `args: x.y: "x" already has a role as a whole`,
+		tool(`"effects": ["read"], "where": "local", "adds": {"x": {"effects": ["write"]}}`):                                                 "adds: x: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "adds": {"x": {"where": "remote"}}`):                            "adds: x: where: remote, but it talks to no host",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "adds": {"x": {"effects": ["all"]}}`):                           "adds: x: effects: 0: no such effect",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "adds": {"x": {"args": {"x": "plain"}}}`):                        "adds: x: args: x: want an argument of the tool",
+		tool(`"effects": ["read"], "where": "local", "adds": {"x": {"args": {"x": "path"}}}`):                                                "adds: x: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"y": {}}`):                                             "when: y: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"effects": ["write"]}}}`):                  "when: x: a: it is more than the tool does otherwise",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"where": "remote"}}}`):                     "when: x: a: it is more",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "when": {"x": {"a": {"net": "fixed"}}}`):                        "when: x: a: it is more",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain", "y": "plain"}, "when": {"x": {}, "y": {}}`):                      "when: two arguments at once",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "values": {"x": []}`):                                           "values: x: no values",
+		tool(`"effects": ["read"], "where": "local", "values": {"x": ["a"]}`):                                                                "values: x: no such argument",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "under": {"x": ""}`):                                            "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "path"}, "under": {"x": "x"}`):                                            "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "args": {"x": "path", "y": "path"}, "under": {"x": "y", "y": "x"}`):                     "under: x: want a path",
+		tool(`"effects": ["read"], "where": "local", "runs": "hooks"`):                                                                       "runs: it runs nothing",
+		tool(`"effects": ["execute"], "where": "local", "runs": "tests"`):                                                                    "runs: want one of",
+		tool(`"effects": ["execute"], "where": "local", "runs": "ci", "args": {"to": "place"}`):                                              "runs: it has no branch",
+		tool(`"effects": ["execute"], "where": "local", "runs": "hooks", "args": {"x": "command"}`):                                          "runs: it can be given a command",
+		tool(`"effects": ["execute"], "where": "local", "runs": "hooks", "args": {"x": "plain"}, "adds": {"x": {"args": {"x": "command"}}}`): "runs: it can be given a command",
+		tool(`"effects": ["read"], "where": "local", "more": true`):                                                                          `line 2, column 58: no such key: "more"`,
 	} {
 		if _, err := known.Parse("t", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n got %v\nwant %s", text, err, want)
@@ -370,7 +376,7 @@ func TestIdentify(t *testing.T) {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	tool := known.Tool{Effects: []known.Effect{known.Write}, Where: known.Workspace, Args: map[string]known.Role{
-		"path": known.Path, "paths": known.Path, "to.address": known.Recipient, "to.name": known.Plain, "edits": known.Content, "n": known.Plain, "id": known.Place,
+		"path": known.Path, "paths": known.Path, "to.address": known.Recipient, "to.name": known.Plain, "edits": known.Content, "n": known.Plain, "id": known.Place, "assignee": known.Member,
 	}}
 	for text, want := range map[string]known.Reading{
 		`{"path": "/a", "n": 1}`:                                  {Values: []known.Value{{Param: "path", Role: known.Path, Text: "/a"}}},
@@ -378,14 +384,17 @@ func TestRead(t *testing.T) {
 		`{"to": {"address": "a@b.example", "name": "Ann"}}`:       {Values: []known.Value{{Param: "to.address", Role: known.Recipient, Text: "a@b.example"}}},
 		`{"to": [{"address": "a@b.example"}]}`:                    {Values: []known.Value{{Param: "to.0.address", Role: known.Recipient, Text: "a@b.example"}}},
 		`{"edits": [{"path": "/x", "deep": {"to": 1}}], "n": {}}`: {},
-		`{"id": 7}`:                           {Values: []known.Value{{Param: "id", Role: known.Place, Text: "7"}}},
-		`{"path": 7}`:                         {Unknown: []string{"path"}},
-		`{"path": {"a": "/b"}}`:               {Unknown: []string{"path"}},
-		`{"mode": "x"}`:                       {Unknown: []string{"mode"}},
-		`{"to.address": "a@b.example"}`:       {Unknown: []string{"to.address"}},
-		`{"to": {"address": "a", "cc": "b"}}`: {Values: []known.Value{{Param: "to.address", Role: known.Recipient, Text: "a"}}, Unknown: []string{"to.cc"}},
-		`{"to": "a@b.example"}`:               {Unknown: []string{"to"}},
-		`{"path": null}`:                      {},
+		`{"assignee": "u-1"}`:                                     {Values: []known.Value{{Param: "assignee", Role: known.Recipient, Text: "u-1", Member: true}}},
+		`{"assignee": 7}`:                                         {Values: []known.Value{{Param: "assignee", Role: known.Recipient, Text: "7", Member: true}}},
+		`{"assignee": true}`:                                      {Unknown: []string{"assignee"}},
+		`{"id": 7}`:                                               {Values: []known.Value{{Param: "id", Role: known.Place, Text: "7"}}},
+		`{"path": 7}`:                                             {Unknown: []string{"path"}},
+		`{"path": {"a": "/b"}}`:                                   {Unknown: []string{"path"}},
+		`{"mode": "x"}`:                                           {Unknown: []string{"mode"}},
+		`{"to.address": "a@b.example"}`:                           {Unknown: []string{"to.address"}},
+		`{"to": {"address": "a", "cc": "b"}}`:                     {Values: []known.Value{{Param: "to.address", Role: known.Recipient, Text: "a"}}, Unknown: []string{"to.cc"}},
+		`{"to": "a@b.example"}`:                                   {Unknown: []string{"to"}},
+		`{"path": null}`:                                          {},
 	} {
 		var args map[string]any
 		d := json.NewDecoder(strings.NewReader(text))

@@ -25,8 +25,10 @@ type Reading struct {
 // A Value is one value in the arguments of a call.
 type Value struct {
 	Param string // dotted, with the index of an element: "paths.0"
-	Role  Role   // never Store, PathOrHost or SQL: those are read as Recipient, Path, Host or Command
+	Role  Role   // never Store, Member, PathOrHost or SQL: those are read as Recipient, Path, Host or Command
 	Text  string // a path that starts at another argument has that before it
+	// Member reports that the recipient is one by the role [Member].
+	Member bool
 }
 
 // Describes reports whether the file still describes a tool, by the arguments in its
@@ -54,9 +56,21 @@ func (t Tool) Describes(arguments, required []string) bool {
 
 // Read says what a call of t with these arguments means. The arguments are a tree of
 // string, bool, nil, numbers, []any and map[string]any.
-func (t Tool) Read(args map[string]any) Reading {
-	r := reader{Reading{Tool: t.calledWith(args)}, args}
-	r.readKeys("", "", args)
+func (t Tool) Read(args map[string]any) Reading { return t.ReadIn("", args) }
+
+// ReadIn is Read for a call to a server whose earlier calls have chosen a folder, by
+// the argument that is their tool's Home. If home is empty, nobody knows that folder.
+func (t Tool) ReadIn(home string, args map[string]any) Reading {
+	r := reader{Reading{Tool: t.calledWith(args)}, args, home}
+	if home != "" {
+		r.args = maps.Clone(args)
+		for name, from := range t.Under {
+			if _, has := args[name]; from == "" && !has {
+				r.args[name] = here
+			}
+		}
+	}
+	r.readKeys("", "", r.args)
 	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
 		if slices.ContainsFunc(valuesAt(args, name), func(v any) bool { return !t.hasValue(name, v) }) {
 			r.unknown(name)
@@ -70,7 +84,11 @@ func (t Tool) Read(args map[string]any) Reading {
 type reader struct {
 	Reading
 	args map[string]any
+	home string
 }
+
+// here is the path of the folder that an earlier call chose.
+const here = "."
 
 func (r *reader) unknown(param string) {
 	if !slices.Contains(r.Unknown, param) {
@@ -79,7 +97,11 @@ func (r *reader) unknown(param string) {
 }
 
 func (r *reader) value(param string, role Role, text string) {
-	r.Values = append(r.Values, Value{param, role, text})
+	v := Value{Param: param, Role: role, Text: text}
+	if role == Member {
+		v.Role, v.Member = Recipient, true
+	}
+	r.Values = append(r.Values, v)
 }
 
 // readKeys reads the values of an object whose name, with a dot, is name.
@@ -122,7 +144,7 @@ func (r *reader) read(name, at string, v any) {
 		_, boolean := v.(bool)
 		switch {
 		case role == Content || role == Plain:
-		case role == Amount, role == Place, role == Recipient && !boolean: // an id may be a number
+		case role == Amount, role == Place, (role == Recipient || role == Member) && !boolean: // an id may be a number
 			r.value(at, role, text(v))
 		default:
 			r.unknown(at)
@@ -172,7 +194,7 @@ func (r *reader) start(name, path string) (string, bool) {
 		return path, true
 	}
 	if from == "" {
-		return "", false
+		return r.home, r.home != "" && path == here
 	}
 	base, ok := r.args[from].(string)
 	if !ok || base == "" {

@@ -92,9 +92,6 @@ func (w width) choose(form *mcp.ElicitParams) (*mcp.ElicitResult, dialog, error)
 	if counts := choices(fields["count"]); d.Answer == "run" && len(counts) > 0 {
 		content["count"] = counts[len(counts)-1]
 	}
-	if numbers := choices(fields["count"]); len(numbers) > 0 && strings.HasPrefix(d.Answer, "run") {
-		content["count"] = numbers[len(numbers)-1]
-	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, d, nil
 }
 

@@ -183,7 +183,7 @@ func appendLine(file string, v any) error {
 	return errors.Join(err, f.Close())
 }
 
-// received reads the calls that were logged from an offset on, and how long the log is.
+// readLog reads the calls that were logged from an offset on, and how long the log is.
 func readLog(file string, from int64) (all []received, size int64, err error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

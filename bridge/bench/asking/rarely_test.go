@@ -23,8 +23,12 @@ func cellsFor(t *testing.T) (cells []*cell) {
 // notYet are the sessions in which a person is still asked more often than is wanted,
 // with how often that is. A number here may only fall.
 var notYet = map[string]int{
-	"coding": 4, "mixed": 7, "research": 6, "triage": 4, "writing": 4, "second/backend": 5, "second/day": 6,
+	"mixed": 6, "research": 4, "triage": 4, "writing": 4, "second/day": 5,
 }
+
+// What says that its risk is high in all sessions together, with the templates that fit:
+// questions, and calls that were sent. A number here may only fall.
+const highQuestions, highCalls = 11, 13
 
 // In an ordinary session a person is asked at most three times with the template that
 // fits, but for those of notYet; nothing is refused. A loop asks once, and a script that hears only noes soon asks no more.
@@ -35,8 +39,18 @@ func TestRealAskedRarely(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	said, sent := 0, ranks{}
 	for _, c := range cells {
 		p := c.Natural
+		for _, d := range p.dialogs() {
+			if d.high() {
+				said++
+			}
+		}
+		sent.Calls, sent.High = sent.Calls+c.Ranks.Calls, sent.High+c.Ranks.High
+		if c.Ranks.Calls != p.sent() {
+			t.Errorf("%s: the audit log has %d of %d calls", c.Session.Name, c.Ranks.Calls, p.sent())
+		}
 		if n := len(p.dialogs()); n > max(mostQuestions(c.Setting), notYet[c.Session.Name]) {
 			t.Errorf("%s with %s: %d questions", c.Session.Name, c.Setting.Name, n)
 			for _, d := range p.dialogs() {
@@ -51,5 +65,8 @@ func TestRealAskedRarely(t *testing.T) {
 				t.Errorf("%s: %d questions, %d calls sent; %s", s.Name, len(s.Dialogs), len(s.Sent), firstLine(s.Error))
 			}
 		}
+	}
+	if said > highQuestions || sent.High > highCalls || sent.High*10 > sent.Calls {
+		t.Errorf("%d questions say HIGH, and %s calls are", said, sent)
 	}
 }

@@ -203,7 +203,7 @@ func elsewhere(w io.Writer, cells []*cell) {
 
 // dialogTable writes how long the questions are, and how many say that the risk is high.
 func dialogTable(w io.Writer, cells []*cell) {
-	fmt.Fprintf(w, "## What a question looks like\n\nThe questions of ordinary work, with natural answers.\n\n| setting | questions | lines, median | most lines | over %d lines | say HIGH |\n| --- | --: | --: | --: | --: | --: |\n", longDialog)
+	fmt.Fprintf(w, "## What a question looks like\n\nThe questions of ordinary work, with natural answers. A question of several calls says HIGH if one of them is. The last column is of\nall calls that were sent, asked about or not: wanted is at most one in ten.\n\n| setting | questions | lines, median | most lines | over %d lines | say HIGH | calls that are HIGH |\n| --- | --: | --: | --: | --: | --: | --: |\n", longDialog)
 	for _, row := range []struct {
 		name string
 		in   func(*cell) bool
@@ -214,10 +214,12 @@ func dialogTable(w io.Writer, cells []*cell) {
 	} {
 		var lines []int
 		long, high := 0, 0
+		var sent ranks
 		for _, c := range cells {
 			if !row.in(c) {
 				continue
 			}
+			sent.Calls, sent.High = sent.Calls+c.Ranks.Calls, sent.High+c.Ranks.High
 			for _, d := range c.Natural.dialogs() {
 				lines = append(lines, d.lines())
 				if d.lines() > longDialog {
@@ -229,11 +231,11 @@ func dialogTable(w io.Writer, cells []*cell) {
 			}
 		}
 		if len(lines) == 0 {
-			fmt.Fprintf(w, "| %s | 0 | – | – | – | – |\n", row.name)
+			fmt.Fprintf(w, "| %s | 0 | – | – | – | – | %s |\n", row.name, sent)
 			continue
 		}
 		slices.Sort(lines)
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d %% |\n", row.name, len(lines), lines[len(lines)/2], lines[len(lines)-1], long, 100*high/len(lines))
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d of %d, %d %% | %s |\n", row.name, len(lines), lines[len(lines)/2], lines[len(lines)-1], long, high, len(lines), 100*high/len(lines), sent)
 	}
 	fmt.Fprintln(w)
 }

@@ -53,6 +53,7 @@ type cell struct {
 	Session  session
 	Setting  setting
 	Fits     bool
+	Ranks    ranks  // of the calls of Natural
 	Narrow   played // each yes for one call only
 	Natural  played // each yes as a person would give it
 	Verdicts []verdict
@@ -106,6 +107,9 @@ func (h *harness) playCell(ctx context.Context, c *cell, what plan) (err error) 
 	}
 	defer func() { err = errors.Join(err, first.Close()) }()
 	if c.Natural, err = st.playAll(ctx, natural); err != nil {
+		return err
+	}
+	if c.Ranks, err = st.ranked(ctx); err != nil {
 		return err
 	}
 	if what.narrow {

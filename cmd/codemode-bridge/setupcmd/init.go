@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -103,6 +104,9 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 		if err := printFound(con, found); err != nil {
 			return err
 		}
+		if plan.NoWorkspace != "" {
+			con.Told("no workspace is named: %s; scripts work on the folder that their client works in", canon.Escape(plan.NoWorkspace))
+		}
 	}
 	if some, question := setup.Acceptable(found.New()); len(some) > 0 {
 		if err := acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON); err != nil {
@@ -151,14 +155,13 @@ func bringOver(con *Bridge, plan *setup.Plan, found *setup.Import, path string, 
 	}
 	yes := o.allowed
 	if !yes && !o.yes && con.HasPerson() {
-		question := fmt.Sprintf("allow scripts the %s of this list, too, without asking you, whatever the arguments?", cli.Count(offered, "tool"))
-		if yes, err = con.Agree(question); err != nil {
+		if yes, err = con.Agree(fmt.Sprintf("allow scripts the %s of this list, too, without asking you%s?", cli.Count(offered, "tool"), found.OfferLimits())); err != nil {
 			return err
 		}
 	}
 	if !yes {
 		if !con.JSON {
-			con.Told("what your clients may call is not brought over: init --allowed does it, and your own rules can")
+			con.Told("what your clients may call is not brought over: %s does it, and your own rules can", con.Typed("init --force --allowed"))
 		}
 		return nil
 	}
@@ -221,7 +224,7 @@ func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.Fil
 	if slices.ContainsFunc(taken, func(s *setup.Server) bool { return len(s.Secrets) > 0 }) {
 		con.Told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
-	for _, line := range setup.PinnedWords(taken, con.Typed("tools review")) {
+	for _, line := range setup.PinnedWords(taken, con.Typed("tools review"), con.Typed("init --force")) {
 		con.Told("%s", line)
 	}
 	fmt.Fprintf(con.Err, "next: %s\n", con.Typed("doctor"))
