@@ -99,7 +99,7 @@ func (r root) fill(box Box, dir, home string) error {
 			return err
 		}
 	}
-	for _, folder := range append(slices.Clone(scratch), "/run", "/var/tmp", "/proc", home) {
+	for _, folder := range append(slices.Clone(scratch), "/run", "/var/tmp", "/proc") {
 		if err := r.folder(folder); err != nil {
 			return err
 		}
@@ -108,6 +108,9 @@ func (r root) fill(box Box, dir, home string) error {
 		if err := unix.Mount("codemode", r.at+folder, "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, "mode=1777,"+scratchSize); err != nil {
 			return fmt.Errorf("making %s: %w", folder, err)
 		}
+	}
+	if err := r.folder(home); err != nil {
+		return err
 	}
 	for _, name := range devices {
 		if err := r.have("/dev/"+name, true); err != nil {
