@@ -1,0 +1,271 @@
+// Package relay lets a program in a box reach the hosts that its box names, and no others.
+//
+// Inside the box every allowed name has an address that means nothing elsewhere
+// (confine.Names), and a connection to it ends here. The name is then looked up on this
+// side, the address that it has is checked, and the two connections are joined:
+//
+//	server: "api.example.com"?       ──▶  Lookup: 198.18.0.1
+//	server: connect 198.18.0.1:443   ──▶  Relay: api.example.com is 203.0.113.7: connect
+//
+// So a server needs no setting of a proxy, a name that is not allowed does not exist, an
+// address without a name leads nowhere, and a name that leads to this machine or its
+// network is refused unless the box names that, too.
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/sandbox/confine"
+)
+
+// Options of a relay.
+type Options struct {
+	Hosts    []confine.Host
+	Log      *slog.Logger
+	Resolver func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
+	Dialer   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+}
+
+// Bounds of one box.
+const (
+	maxNames       = 1024 // names that got an address
+	maxConnections = 256  // at a time
+	dialTimeout    = 20 * time.Second
+)
+
+// A Relay serves the sockets of one box.
+type Relay struct {
+	o    Options
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+	room chan struct{} // one for each connection
+
+	mu    sync.Mutex
+	names []string // by their addresses' place in confine.Names
+}
+
+// Serve serves the sockets until Close. They are the relay's from now on, also on an
+// error.
+func Serve(sockets []confine.Socket, o Options) (*Relay, error) {
+	if o.Resolver == nil {
+		o.Resolver = func(ctx context.Context, name string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		}
+	}
+	if o.Dialer == nil {
+		o.Dialer = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", to.String())
+		}
+	}
+	r := &Relay{o: o, room: make(chan struct{}, maxConnections)}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	var errs []error
+	for _, s := range sockets {
+		errs = append(errs, r.serve(s))
+		s.File.Close()
+	}
+	if err := errors.Join(errs...); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close ends all connections.
+func (r *Relay) Close() {
+	r.stop()
+	r.work.Wait()
+}
+
+func (r *Relay) serve(s confine.Socket) error {
+	switch s.Kind {
+	case confine.Lookup:
+		conn, err := net.FilePacketConn(s.File)
+		if err != nil {
+			return fmt.Errorf("serving names to a box: %w", err)
+		}
+		r.closing(conn)
+		r.work.Go(func() { r.answer(conn) })
+	case confine.Relay:
+		l, err := net.FileListener(s.File)
+		if err != nil {
+			return fmt.Errorf("serving connections of a box: %w", err)
+		}
+		r.closing(l)
+		r.work.Go(func() { r.accept(l, s.Port) })
+	default:
+		return fmt.Errorf("a socket of an unknown kind %q", s.Kind)
+	}
+	return nil
+}
+
+// closing closes what is served when the relay ends.
+func (r *Relay) closing(c io.Closer) { context.AfterFunc(r.ctx, func() { c.Close() }) }
+
+func (r *Relay) accept(l net.Listener, port uint16) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			if r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue // this one is gone; the next may not be
+		}
+		select {
+		case r.room <- struct{}{}:
+		default:
+			in.Close()
+			r.o.Log.Warn("a server in a box has too many connections", "most", maxConnections)
+			continue
+		}
+		r.work.Go(func() {
+			defer func() { <-r.room }()
+			defer in.Close()
+			if err := r.relay(in, port); err != nil && r.ctx.Err() == nil {
+				r.o.Log.Info("a connection of a server in a box was refused", "error", err)
+			}
+		})
+	}
+}
+
+// relay joins a connection from the box to the one it means.
+func (r *Relay) relay(in net.Conn, port uint16) error {
+	local, err := netip.ParseAddrPort(in.LocalAddr().String())
+	if err != nil {
+		return err
+	}
+	name, ok := r.meant(local.Addr().Unmap())
+	if !ok {
+		return fmt.Errorf("%s is no address of a host that its box names", local.Addr())
+	}
+	if !allowed(r.o.Hosts, name, port) {
+		return fmt.Errorf("its box does not name %s with port %d", name, port)
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, dialTimeout)
+	defer cancel()
+	out, err := r.dial(ctx, name, port)
+	if err != nil {
+		return fmt.Errorf("connecting to %s port %d: %w", name, port, err)
+	}
+	defer out.Close()
+	defer context.AfterFunc(r.ctx, func() { in.Close(); out.Close() })()
+	join(in, out)
+	return nil
+}
+
+// meant returns the name or address that a program in the box connects to.
+func (r *Relay) meant(local netip.Addr) (string, bool) {
+	if !confine.Names.Contains(local) {
+		if local.IsLoopback() {
+			return "localhost", true
+		}
+		return local.String(), true
+	}
+	first, at := confine.Names.Addr().As4(), local.As4()
+	n := int(at[1]-first[1])<<16 | int(at[2])<<8 | int(at[3])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n < 1 || n > len(r.names) {
+		return "", false
+	}
+	return r.names[n-1], true
+}
+
+// address returns the address that a name has in the box.
+func (r *Relay) address(name string) (netip.Addr, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.names, name)
+	if i < 0 {
+		if len(r.names) == maxNames {
+			return netip.Addr{}, false
+		}
+		i = len(r.names)
+		r.names = append(r.names, name)
+	}
+	n := i + 1
+	a := confine.Names.Addr().As4()
+	a[1], a[2], a[3] = a[1]+byte(n>>16), byte(n>>8), byte(n)
+	return netip.AddrFrom4(a), true
+}
+
+// dial connects to a name as it is known here, at an address that the box may reach.
+func (r *Relay) dial(ctx context.Context, name string, port uint16) (net.Conn, error) {
+	var addresses []netip.Addr
+	if a, err := netip.ParseAddr(name); err == nil {
+		addresses = []netip.Addr{a}
+	} else if addresses, err = r.o.Resolver(ctx, name); err != nil {
+		return nil, err
+	}
+	err := errors.New("it has no address")
+	for _, a := range addresses {
+		a = a.Unmap()
+		if !reachable(r.o.Hosts, name, a) {
+			err = fmt.Errorf("its address %s belongs to this machine or its network, which its box does not name", a)
+			continue
+		}
+		var conn net.Conn
+		if conn, err = r.o.Dialer(ctx, netip.AddrPortFrom(a, port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// allowed reports whether the hosts have the name with the port.
+func allowed(hosts []confine.Host, name string, port uint16) bool {
+	return slices.ContainsFunc(hosts, func(h confine.Host) bool { return h.Port == port && names(h.Name, name) })
+}
+
+// names reports whether a host of a box names name.
+func names(host, name string) bool {
+	if domain, ok := strings.CutPrefix(host, "*."); ok {
+		return strings.HasSuffix(name, "."+domain)
+	}
+	return host == name
+}
+
+// reachable reports whether a name may lead to an address: anywhere on the internet, and
+// to this machine or its network if the box names that very address, or the name is
+// localhost.
+func reachable(hosts []confine.Host, name string, a netip.Addr) bool {
+	if name == "localhost" {
+		return a.IsLoopback()
+	}
+	if a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) }) {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h confine.Host) bool { return h.Name == a.String() })
+}
+
+// reserved are addresses that look like the internet's and are not.
+var reserved = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
+}
+
+// join copies both ways until both are done.
+func join(a, b net.Conn) {
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		both.Go(func() {
+			io.Copy(way[0], way[1])
+			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
+				half.CloseWrite()
+			}
+		})
+	}
+	both.Wait()
+}

@@ -1,0 +1,280 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// settings is what programs look up below /etc: how to find libraries, names, the time,
+// certificates and fonts. The rest of /etc, such as /etc/shadow and the keys of the
+// machine, a box does not have.
+var settings = []string{
+	"alternatives", "ca-certificates", "ca-certificates.conf", "fonts", "gai.conf", "group", "host.conf", "hosts",
+	"java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
+	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols", "python3",
+	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
+}
+
+// devices of a box.
+var devices = []string{"null", "zero", "full", "random", "urandom"}
+
+// scratch is where a program may write what is gone when it ends.
+var scratch = []string{"/tmp", "/dev/shm"}
+
+// The most that a program may keep in memory as files of such a folder.
+const scratchSize = "size=512m"
+
+// A root is the file system of a box, while it is made.
+type root struct {
+	at string // where it is mounted now
+}
+
+// newRoot replaces the file system of this process, which must have a mount namespace of
+// its own, by one that holds what the box names.
+func newRoot(box Box, dir, home string) error {
+	// What happens to mounts here must not reach the machine's.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("leaving the machine's mounts: %w", err)
+	}
+	// Two folders, of which one becomes the root of the box and the other holds the
+	// machine's until all that is needed of it is mounted.
+	const stage = "/tmp"
+	if err := unix.Mount("codemode", stage, "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, "mode=0755"); err != nil {
+		return fmt.Errorf("making a root: %w", err)
+	}
+	if err := os.Chdir(stage); err != nil {
+		return err
+	}
+	for _, name := range []string{"new", "old"} {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("codemode", "new", "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, "mode=0755,"+scratchSize); err != nil {
+		return fmt.Errorf("making a root: %w", err)
+	}
+	if err := unix.PivotRoot(stage, "old"); err != nil {
+		return fmt.Errorf("changing the root: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	r := root{at: "/new"}
+	if err := r.fill(box, dir, home); err != nil {
+		return err
+	}
+	if err := unix.Unmount("/old", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leaving the machine's files: %w", err)
+	}
+	// The stage, too, is left behind.
+	if err := os.Chdir(r.at); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("changing the root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leaving the stage: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// fill mounts what the box has. Writable places come last, so that one inside a
+// readable one is writable.
+func (r root) fill(box Box, dir, home string) error {
+	for _, path := range systemFolders {
+		if err := r.have(path, false); err != nil {
+			return err
+		}
+	}
+	for _, name := range settings {
+		if err := r.have(filepath.Join("/etc", name), false); err != nil {
+			return err
+		}
+	}
+	for _, folder := range append(slices.Clone(scratch), "/run", "/var/tmp", "/proc") {
+		if err := r.folder(folder); err != nil {
+			return err
+		}
+	}
+	for _, folder := range scratch {
+		if err := unix.Mount("codemode", r.at+folder, "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, "mode=1777,"+scratchSize); err != nil {
+			return fmt.Errorf("making %s: %w", folder, err)
+		}
+	}
+	if err := r.folder(home); err != nil {
+		return err
+	}
+	for _, name := range devices {
+		if err := r.have("/dev/"+name, true); err != nil {
+			return err
+		}
+	}
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+		if err := os.Symlink(target, r.at+"/dev/"+name); err != nil {
+			return err
+		}
+	}
+	for _, place := range ordered(box.Read, box.Write) {
+		if err := r.have(place.path, place.write); err != nil {
+			return err
+		}
+	}
+	if box.Net.Any {
+		if err := r.have("/etc/resolv.conf", false); err != nil {
+			return err
+		}
+	} else if err := r.resolver(); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", r.at+"/proc", "proc", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("showing its own processes: %w", err)
+	}
+	return r.folder(dir)
+}
+
+// A place is a path of a box.
+type place struct {
+	path  string
+	write bool
+}
+
+// ordered lists places so that those above come before those below them.
+func ordered(read, write []string) []place {
+	var places []place
+	for _, p := range read {
+		if !slices.Contains(write, p) {
+			places = append(places, place{p, false})
+		}
+	}
+	for _, p := range write {
+		places = append(places, place{p, true})
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return strings.Compare(a.path, b.path) })
+	return places
+}
+
+// have brings a path of the machine into the box, with all below it. A link on its way is
+// a link in the box, too, and what it leads to comes along. What the machine does not
+// have, the box does not have.
+func (r root) have(path string, write bool) error {
+	path, err := r.follow(path)
+	if err != nil {
+		return err
+	}
+	old, err := unix.Open("/old", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(old)
+	fd, err := unix.Openat2(old, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	var what unix.Stat_t
+	if err := unix.Fstat(fd, &what); err != nil {
+		return fmt.Errorf("looking at %s: %w", path, err)
+	}
+	if what.Mode&unix.S_IFMT == unix.S_IFDIR {
+		err = r.folder(path)
+	} else {
+		err = r.file(path)
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return fmt.Errorf("having %s: %w", path, err)
+	}
+	defer unix.Close(tree)
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+	if !strings.HasPrefix(path, "/dev/") {
+		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
+	}
+	if !write {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		return fmt.Errorf("having %s as it should be: %w", path, err)
+	}
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, r.at+path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("having %s: %w", path, err)
+	}
+	return nil
+}
+
+// follow makes the links on the way to a path, and returns where they lead.
+func (r root) follow(path string) (string, error) {
+	const most = 40 // as the kernel does
+	for range most {
+		link, target, rest := firstLink(path)
+		if link == "" {
+			return path, nil
+		}
+		if err := r.folder(filepath.Dir(link)); err != nil {
+			return "", err
+		}
+		if err := os.Symlink(target, r.at+link); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(link), target)
+		}
+		path = filepath.Join(target, rest)
+	}
+	return "", fmt.Errorf("%s: too many links", path)
+}
+
+// firstLink finds the first link on the way to a path of the machine.
+func firstLink(path string) (link, target, rest string) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i := range parts {
+		link = "/" + filepath.Join(parts[:i+1]...)
+		if target, err := os.Readlink("/old" + link); err == nil {
+			return link, target, filepath.Join(parts[i+1:]...)
+		}
+	}
+	return "", "", ""
+}
+
+func (r root) folder(path string) error {
+	if path == "" {
+		return nil
+	}
+	return os.MkdirAll(r.at+path, 0o755)
+}
+
+// file makes an empty file to mount something on.
+func (r root) file(path string) error {
+	if err := r.folder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.at+path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// resolver sends questions about names to the bridge.
+func (r root) resolver() error {
+	if err := r.folder("/etc"); err != nil {
+		return err
+	}
+	return os.WriteFile(r.at+"/etc/resolv.conf", []byte("nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"), 0o644)
+}
