@@ -142,6 +142,8 @@ type Server struct {
 	PassEnv []string         `json:"passEnv,omitempty" expand:"no"`
 	// Cwd is the child's folder, absolute; empty means the bridge's own.
 	Cwd Value `json:"cwd,omitzero"`
+	// Confine, if not nil, is the box that the child runs in.
+	Confine *Confine `json:"confine,omitempty"`
 	// Rotating names the variables, headers and credentials whose values may
 	// change without making it another server: see [Server.Identity].
 	Rotating []string `json:"rotating,omitempty" expand:"no"`

@@ -78,6 +78,8 @@ type Spec struct {
 	Env     map[string]string
 	PassEnv []string
 	Dir     string // working directory; empty: ours
+	// Box, if not nil, is what the child runs in.
+	Box *Box
 	// Own reports whether the program is ours. Its stderr then has the lines of
 	// slog's JSONHandler: they are logged at their levels, and the last error among
 	// them says why it ended. It may be silent for all of ConnectTimeout before it
@@ -215,6 +217,8 @@ type Status struct {
 	Version  string    // the server's own version
 	PID      int       // of the child process; 0 if there is none
 	Sessions int       // that have a connection of their own
+	// Box is what holds the child; nil if it has no box or there is no child.
+	Box *Boxed
 }
 
 // Options are the settings of a Set. The zero value is ready to use.
