@@ -181,3 +181,105 @@ func TestBoxWithAnOverlay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is tighter, or the same in other words, is not looser.
+func TestLooserBoxes(t *testing.T) {
+	folder := t.TempDir()
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(folder, "app", "inner"), 0o700),
+		os.Symlink("/srv", filepath.Join(folder, "app", "out")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	box := func(text string) *Confine {
+		t.Helper()
+		if text == "" {
+			return nil
+		}
+		c, err := boxed(t, folder, text, "")
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return c.Servers["a"].Confine
+	}
+	for _, row := range []struct{ was, is, why string }{
+		{"", "", ""},
+		{"", `{"net": "any", "write": "app"}`, ""},
+		{`{}`, "", "it is not confined any more"},
+		{`{}`, `{}`, ""},
+		{`{}`, `{"require": true, "run": ["git"]}`, ""},
+		{`{"require": true}`, `{}`, "it starts even where its box can't be enforced"},
+
+		{`{"write": "app"}`, `{}`, ""},
+		{`{"write": "app"}`, `{"write": "app/inner"}`, ""},
+		{`{"write": "app"}`, `{"read": "app"}`, ""},
+		{`{"write": "app"}`, `{"write": "app", "read": "app/inner"}`, ""},
+		{`{"write": "app"}`, `{"write": ["app", "app/inner"]}`, ""},
+		{`{"write": "app/inner"}`, `{"write": "app"}`, "its box lets it write APP"},
+		{`{"write": "app"}`, `{"write": "apple"}`, "its box lets it write APPle"},
+		{`{"read": "app"}`, `{"write": "app"}`, "its box lets it write APP"},
+		{`{"write": "app", "read": "app/inner"}`, `{"write": "app"}`, "its box lets it write APP/inner"},
+		{`{"write": "app", "read": "app/inner"}`, `{"write": "app", "read": "app/inner/deeper"}`, "its box lets it write APP/inner"},
+		{`{"write": "app", "read": "app/inner/deeper"}`, `{"write": "app", "read": "app/inner"}`, ""},
+		{`{"write": "app", "read": "app/inner"}`, `{"write": "app/inner"}`, "its box lets it write APP/inner"},
+		{`{"write": "app", "read": "app/inner"}`, `{"write": "app/other"}`, ""},
+		{`{"read": ["app", "notes"], "write": "app/inner"}`, `{"read": "app", "write": "app/inner"}`, ""},
+
+		{`{"read": "app"}`, `{"read": "app/inner"}`, ""},
+		{`{"read": "app"}`, `{"read": "app/out"}`, "its box lets it read APP/out"},
+		{`{"read": "app/inner"}`, `{"read": "app"}`, "its box lets it read APP"},
+
+		{`{"write": "workspace"}`, `{"write": "workspace", "read": "workspace"}`, ""},
+		{`{"write": "workspace"}`, `{"read": "workspace"}`, ""},
+		{`{"read": "workspace"}`, `{"write": "workspace"}`, "its box lets it write workspace"},
+		{`{"write": "workspace"}`, `{"write": "app"}`, "its box lets it write APP"},
+		{`{"write": "workspace", "read": "app/inner"}`, `{"write": "workspace"}`, "its box lets it write APP/inner"},
+		{`{"write": "workspace", "read": "app/inner"}`, `{"write": "workspace", "read": "app"}`, "its box lets it write APP/inner, its box lets it read APP"},
+		{`{"write": "app", "read": "workspace"}`, `{"write": "app"}`, "its box lets it write workspace"},
+		{`{"read": "app/inner"}`, `{"read": "workspace"}`, "its box lets it read workspace"},
+
+		{`{"net": "any"}`, `{"net": ["a.example"]}`, ""},
+		{`{"net": ["*.a.example", "b.example"]}`, `{"net": ["x.a.example"]}`, ""},
+		{`{"net": ["a.example"]}`, `{"net": "none"}`, ""},
+		{`{"net": ["a.example"]}`, `{"net": "any"}`, "its box lets it reach any host"},
+		{`{}`, `{"net": ["a.example", "b.example:80"]}`, "its box lets it reach a.example, b.example:80"},
+		{`{"net": ["a.example"]}`, `{"net": ["a.example:80", "*.a.example"]}`, "its box lets it reach *.a.example, a.example:80"},
+
+		{`{"run": ["git", "rg"]}`, `{"run": ["git"]}`, ""},
+		{`{"run": ["git"]}`, `{"run": []}`, ""},
+		{`{"run": []}`, `{"run": ["git"]}`, "its box lets it start git"},
+		{`{"run": ["git"]}`, `{}`, "its box lets it start any program"},
+	} {
+		got := strings.ReplaceAll(strings.Join(box(row.is).Looser(box(row.was)), ", "), filepath.Join(folder, "app"), "APP")
+		if got != row.why {
+			t.Errorf("%s after %s:\ngot  %q\nwant %q", row.is, row.was, got, row.why)
+		}
+	}
+}
+
+// A yes that was given for a server in a box is none for the server without it.
+func TestIdentityHasTheBox(t *testing.T) {
+	usual := func(string) bool { return false }
+	identity := func(box string) string {
+		t.Helper()
+		c := mustParse(t, "/srv/c.json", `{"servers": {"a": {"command": "x"`+box+`}}}`)
+		return c.Servers["a"].Identity([]byte("key"), goodEnv, usual)
+	}
+	// As releases without boxes had it: paused runs and grants of theirs go on.
+	if got := identity(""); got != "8cbecc98cdcbd490b4cfa7cb6574e49d" {
+		t.Errorf("without a box it is %s", got)
+	}
+	seen := map[string]string{identity(""): "no box"}
+	for _, box := range []string{`{}`, `{"write": "a"}`, `{"write": "workspace"}`, `{"read": "a"}`, `{"net": "any"}`, `{"net": ["a.example"]}`, `{"run": []}`, `{"require": true}`} {
+		id := identity(`, "confine": ` + box)
+		if other, ok := seen[id]; ok {
+			t.Errorf("%s and %s have one identity", box, other)
+		}
+		seen[id] = box
+	}
+	if identity(`, "confine": {"write": ["a", "b"], "net": "none"}`) != identity(`, "confine": {"net": [], "write": ["b", "./a", "a"]}`) {
+		t.Error("the same box in other words is another identity")
+	}
+}

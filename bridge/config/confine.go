@@ -17,8 +17,8 @@ import (
 type Confine struct {
 	// Write are the folders and files that it may change, and Read those that it may
 	// read besides what any program needs; absolute. [WorkspaceWord] stands for the
-	// folders of the workspace. What is in both, or in Read within a folder of Write,
-	// is as the longer path says.
+	// folders of the workspace. A folder of Read within one of Write is read-only, with
+	// all below it.
 	Write Folders `json:"write,omitempty" expand:"no"`
 	Read  Folders `json:"read,omitempty" expand:"no"`
 	// Net says which hosts it reaches.
