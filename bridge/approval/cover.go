@@ -177,8 +177,8 @@ const maxBoundShown = 60
 // plainValue matches what cannot be read as a part of our own sentence.
 var plainValue = regexp.MustCompile(`^[A-Za-z0-9._/@:-]+$`)
 
-// queryOf begins the role of an address's query in a bound.
-const queryOf = "query of "
+// QueryOf begins the role of an address's query in a bound.
+const QueryOf = "query of "
 
 // quoted writes a value or a name of somebody else in a sentence of ours: in quotes,
 // unless it is plain or has them.
@@ -193,8 +193,8 @@ func quoted(text string) string {
 // String says what the bound holds on to, as in "under /work/app" or "owner acme".
 func (b Bound) String() string {
 	value, param := quoted(b.Value), quoted(b.Param)
-	if name, ok := strings.CutPrefix(b.Param, queryOf); ok {
-		param = queryOf + quoted(name)
+	if name, ok := strings.CutPrefix(b.Param, QueryOf); ok {
+		param = QueryOf + quoted(name)
 	}
 	if len([]rune(canon.Escape(b.Value))) > maxBoundShown && b.Kind != UnderFolder {
 		return param + " as it is"
@@ -257,12 +257,17 @@ func (c Cover) String() string {
 	for i, name := range c.Free {
 		free[i] = quoted(name)
 	}
+	folder := slices.ContainsFunc(c.Bound, func(b Bound) bool { return b.Kind == UnderFolder || b.Kind == AtHost })
 	switch {
+	case c.Across && c.Kind == "read" && !folder:
+		text += "; anything in it"
+	case c.Across && c.Kind == "read":
+		text += "; any path there"
 	case len(free) > 0 && len(names) > 0:
 		text += fmt.Sprintf("; any %s that names no host but %s", strings.Join(free, ", "), strings.Join(names, ", "))
 	case len(free) > 0:
 		text += "; any " + strings.Join(free, ", ")
-	case slices.ContainsFunc(c.Bound, func(b Bound) bool { return b.Kind == UnderFolder || b.Kind == AtHost }):
+	case folder:
 		text += "; any path there"
 	default:
 		text += "; nothing may differ"

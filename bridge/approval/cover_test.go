@@ -164,6 +164,8 @@ func TestCoverInWords(t *testing.T) {
 		"fetch at a.example or b.example, at p.example; any path there":                                                   {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}, {"url", AtHost, "b.example"}, {"proxy", AtHost, "p.example"}}},
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
 		"query with sql as it is; nothing may differ":                                                                     {Kind: "query", Bound: []Bound{{"sql", Exact, long}}},
+		"read under /etc; any path there":                                                                                 {Kind: "read", Across: true, Bound: []Bound{{"folder", UnderFolder, "/etc"}}, Free: []string{"content"}},
+		"read with store memory; anything in it":                                                                          {Kind: "read", Across: true, Bound: []Bound{{"store", Exact, "memory"}}, Free: []string{"content"}},
 		"write; any entities":                                                                                             {Kind: "write", Across: true, Free: []string{"entities"}},
 		`post with "channel or" "general; nothing may differ"; any "text, and all"`:                                       {Kind: "post", Bound: []Bound{{"channel or", Exact, "general; nothing may differ"}}, Free: []string{"text, and all"}},
 		`send to "ann or bob"; nothing may differ`:                                                                        {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann or bob"}}},

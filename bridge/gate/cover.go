@@ -281,7 +281,7 @@ func (w *covering) hosts() {
 		w.host(param, approval.AtHost, v.Text)
 		address, _, _ := strings.Cut(v.Text, "#")
 		if _, query, asks := strings.Cut(address, "?"); asks {
-			w.bind("query of "+param, approval.Exact, exact(query))
+			w.bind(approval.QueryOf+param, approval.Exact, exact(query))
 		}
 	}
 }

@@ -137,7 +137,7 @@ func TestCoverOfACall(t *testing.T) {
 		{"a statement", "shop__sql", `{"db":"shop","query":"INSERT INTO a VALUES (1)"}`, `sql to shop, query "INSERT INTO a VALUES (1)"; nothing may differ`},
 		{"a statement that reads", "shop__sql", `{"db":"shop","query":"SELECT 1"}`, `sql to shop, query "SELECT 1"; nothing may differ`},
 		{"a click", "shop__click", `{"target":"e1"}`, "what it does depends on the calls before it"},
-		{"reading", "shop__read_file", `{"path":"src/a.ts","head":3}`, "read under WS; any content"},
+		{"reading", "shop__read_file", `{"path":"src/a.ts","head":3}`, "read under WS; any path there"},
 		{"writing", "shop__write_file", `{"path":"` + ws + `/src/a.ts","content":"x"}`, "write under WS; any content"},
 		{"editing", "shop__edit_file", `{"path":"src/b.ts","edits":[{"oldText":"see https://a.example"}],"dryRun":true}`, "write under WS; any content"},
 		{"moving", "shop__move_file", `{"from":"a.ts","to":"src/b.ts"}`, "write under WS; any content"},
