@@ -153,7 +153,7 @@ var table = map[string][]string{
 		"bridge/webguard",
 		"bridge/wording",
 		"bridge/workspace",
-		"cmd/codemode-bridge/auditcmd",
+		"cmd/codemode-bridge/approverscmd", "cmd/codemode-bridge/auditcmd",
 		"cmd/codemode-bridge/cli",
 		"cmd/codemode-bridge/setupcmd",
 		"profiles",
@@ -161,10 +161,11 @@ var table = map[string][]string{
 		"profiles/templates",
 		"sandbox",
 	},
-	"cmd/codemode-bridge/auditcmd": {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/setup", "bridge/sqlstore", "cmd/codemode-bridge/cli", "profiles"},
-	"cmd/codemode-bridge/cli":      {"bridge/canon", "bridge/lines"},
-	"cmd/codemode-bridge/setupcmd": {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
-	"cmd/codemode-worker":          {"sandbox/confine", "sandbox/worker"},
+	"cmd/codemode-bridge/approverscmd": {"bridge/approval", "bridge/audit", "bridge/canon", "bridge/config", "bridge/pending", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/auditcmd":     {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/setup", "bridge/sqlstore", "cmd/codemode-bridge/cli", "profiles"},
+	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
+	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
+	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }
 
 // stdOnly are the packages that import only the standard library and what table grants
