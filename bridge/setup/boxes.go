@@ -7,8 +7,46 @@ import (
 	"fmt"
 	"strings"
 
+	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 )
+
+// boxText is the box of a client's server in the form of the configuration. Where that
+// client confines a server, it does not start it unconfined, and neither does the bridge.
+func boxText(b *clients.Box) string {
+	var keys []string
+	for _, list := range []struct {
+		key   string
+		paths []string
+	}{{"write", b.Write}, {"read", b.Read}} {
+		if len(list.paths) > 0 {
+			keys = append(keys, fmt.Sprintf("%q: %s", list.key, flatJSON(list.paths)))
+		}
+	}
+	net := flatJSON("none")
+	switch {
+	case b.AnyNet:
+		net = flatJSON("any")
+	case len(b.Net) > 0:
+		net = flatJSON(b.Net)
+	}
+	return "{ " + strings.Join(append(keys, `"net": `+net, `"require": true`), ", ") + " }"
+}
+
+// boxProblem says why a client's box of a server would be a mistake in the
+// configuration; empty if it would not.
+func boxProblem(system clients.System, s clients.Server) string {
+	if s.Box == nil || s.Problem != "" {
+		return ""
+	}
+	text := fmt.Sprintf(`{"servers": {"server": {"command": "x", "confine": %s}}}`, boxText(s.Box))
+	_, err := config.Parse("config.json", []byte(text), system.Env)
+	var first *config.FieldError
+	if !errors.As(err, &first) {
+		return ""
+	}
+	return "its client confines it, and that can't be kept: " + strings.TrimSuffix(first.Message+" ("+first.Hint+")", " ()")
+}
 
 // An Allowance is what a server's box lets it do more.
 type Allowance struct {

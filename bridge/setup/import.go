@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -203,6 +204,7 @@ func (i *Import) leave(place clients.Place) {
 // Add adds a server: it is merged into one that is the same, or gets a name that no
 // other has. One with a Problem gets no name.
 func (i *Import) Add(s clients.Server, place clients.Place) *Server {
+	s.Problem = cmp.Or(s.Problem, boxProblem(i.system, s))
 	one := &Server{Server: s, From: []string{place.String()}}
 	for _, v := range s.Variables {
 		if _, ok := i.system.Env(v.Name); !ok {

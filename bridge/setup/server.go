@@ -78,6 +78,9 @@ func (s *Server) written() config.JSONC {
 		if s.Cwd != "" {
 			key("cwd", s.Cwd)
 		}
+		if s.Box != nil {
+			fmt.Fprintf(&out, "  %q: %s,\n", "confine", boxText(s.Box))
+		}
 	}
 	if s.URL != "" && s.Kind != clients.Stdio {
 		key("url", s.URL)
