@@ -11,9 +11,9 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// boxText is the box of a client's server in the form of the configuration. Where that
+// clientBox is the box of a client's server in the form of the configuration. Where that
 // client confines a server, it does not start it unconfined, and neither does the bridge.
-func boxText(b *clients.Box) string {
+func clientBox(b *clients.Box) string {
 	var keys []string
 	for _, list := range []struct {
 		key   string
@@ -39,7 +39,7 @@ func boxProblem(system clients.System, s clients.Server) string {
 	if s.Box == nil || s.Problem != "" {
 		return ""
 	}
-	text := fmt.Sprintf(`{"servers": {"server": {"command": "x", "confine": %s}}}`, boxText(s.Box))
+	text := fmt.Sprintf(`{"servers": {"server": {"command": "x", "confine": %s}}}`, clientBox(s.Box))
 	_, err := config.Parse("config.json", []byte(text), system.Env)
 	var first *config.FieldError
 	if !errors.As(err, &first) {

@@ -79,7 +79,7 @@ func (s *Server) written() config.JSONC {
 			key("cwd", s.Cwd)
 		}
 		if s.Box != nil {
-			fmt.Fprintf(&out, "  %q: %s,\n", "confine", boxText(s.Box))
+			fmt.Fprintf(&out, "  %q: %s,\n", "confine", clientBox(s.Box))
 		}
 	}
 	if s.URL != "" && s.Kind != clients.Stdio {
