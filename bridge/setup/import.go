@@ -23,6 +23,8 @@ type Import struct {
 	LeftOut []LeftOut
 	// Offers are what clients may call without asking; see Offer.
 	Offers []*Offer
+	// Boxes writes the boxes of servers that are added from now on.
+	Boxes *Boxes
 
 	system clients.System
 	called []called
@@ -52,13 +54,22 @@ func (i *Import) Configured(text []byte, cfg *config.Config) error {
 		if err != nil {
 			return err
 		}
-		i.take(name, comparable(section))
+		i.take(name, comparable(unconfined(section)))
 	}
 	return nil
 }
 
 func (i *Import) take(name, text string) {
 	i.taken[strings.ToLower(name)], i.names[strings.ToLower(name)] = text, name
+}
+
+// unconfined is a server without its box, which does not make it another server: what a
+// client starts without a box is the same in ours, and no looser.
+func unconfined(text config.JSONC) config.JSONC {
+	if without, err := config.Remove(text, "/confine"); err == nil {
+		return without
+	}
+	return text // it has none
 }
 
 // comparable is a server in the form of the configuration, without the keys that do
@@ -203,7 +214,7 @@ func (i *Import) leave(place clients.Place) {
 // Add adds a server: it is merged into one that is the same, or gets a name that no
 // other has. One with a Problem gets no name.
 func (i *Import) Add(s clients.Server, place clients.Place) *Server {
-	one := &Server{Server: s, From: []string{place.String()}}
+	one := &Server{Server: s, From: []string{place.String()}, Boxes: i.Boxes}
 	for _, v := range s.Variables {
 		if _, ok := i.system.Env(v.Name); !ok {
 			one.Unset = append(one.Unset, v)
