@@ -90,3 +90,36 @@ func TestBoxesOfClients(t *testing.T) {
 		t.Errorf("on Windows it is %s (%v, %q)", text, err, notes)
 	}
 }
+
+// A server in a box is the one of ours that is in a box, and never one that is not.
+func TestBoxedServersThatAreThere(t *testing.T) {
+	system := clients.System{OS: "linux", Env: func(name string) (string, bool) { return "/home/me", name == "HOME" }}
+	text := []byte(`{"servers": {
+		"free": {"command": "free"},
+		"boxed": {"command": "boxed", "confine": {"write": ["/srv/a", "/srv/b"]}},
+	}}`)
+	cfg, err := config.Parse("/conf/c.json", text, system.Env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		command string
+		box     bool
+		as      string // which of ours it is
+	}{
+		{"free", false, "free"}, {"boxed", false, "boxed"}, {"boxed", true, "boxed"}, {"free", true, ""},
+	} {
+		found := NewImport(system)
+		if err := found.Configured(text, cfg); err != nil {
+			t.Fatal(err)
+		}
+		s := clients.Server{Name: "a", Kind: clients.Stdio, Command: row.command}
+		if row.box {
+			s.Box = &clients.Box{Write: []string{"/srv/a"}}
+		}
+		one := found.Add(s, clients.Place{})
+		if one.There != (row.as != "") || one.There && one.As != row.as {
+			t.Errorf("%s, in a box: %v: there: %v, as %q, want %q", row.command, row.box, one.There, one.As, row.as)
+		}
+	}
+}
