@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"codemode-bridge/bridge/clients"
@@ -53,6 +56,35 @@ type Allowance struct {
 	Write, Read []string // absolute, or the word "workspace"
 	Net         []string // hosts, as the configuration has them
 	Run         []string // programs
+}
+
+// Resolve makes the paths absolute, as somebody has typed them in the folder they are in.
+// What a box is to write or read must be there.
+func (a *Allowance) Resolve() error {
+	if a.String() == "" {
+		return errors.New("say what to allow: --write, --read, --net or --run")
+	}
+	named := func(path string) bool { return path == config.WorkspaceWord }
+	program := func(path string) bool { return !strings.ContainsAny(path, `/\`) } // looked up in PATH
+	for _, list := range []struct {
+		texts []string
+		leave func(string) bool
+	}{{a.Write, named}, {a.Read, named}, {a.Run, program}} {
+		for i, path := range list.texts {
+			if list.leave(path) {
+				continue
+			}
+			absolute, err := filepath.Abs(path)
+			if err != nil {
+				return fmt.Errorf("finding %s: %w", path, err)
+			}
+			if _, err := os.Stat(absolute); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("there is no %s: make it first, for a box is made of what is there", absolute)
+			}
+			list.texts[i] = absolute
+		}
+	}
+	return nil
 }
 
 // ErrNotConfined means that a server has no box.
