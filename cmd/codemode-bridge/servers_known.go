@@ -72,8 +72,13 @@ func fitted(line string, width int) []string {
 	return all
 }
 
-// acceptServer accepts what is known of a server that the configuration has.
-func acceptServer(con *console, name string) error {
+// acceptServer accepts what is known of a server that the configuration has, and the box
+// that is proposed for it.
+func acceptServer(con *console, name string, box bool) error {
+	cfg, err := con.load()
+	if err != nil {
+		return err
+	}
 	return editServer(con, name, "accepted what is known of", func(text []byte, at string) ([]byte, error) {
 		next, words, says, err := setup.AcceptIn(text, at)
 		switch {
@@ -83,7 +88,10 @@ func acceptServer(con *console, name string) error {
 			return nil, &cli.UsageError{Err: fmt.Errorf("there is nothing to accept of %s: %s", name, words)}
 		}
 		con.Told("%s is %s from now on, and its version is pinned", name, words)
-		return next, nil
+		if !box {
+			return next, nil
+		}
+		return confined(con, at, name, next, cfg)
 	})
 }
 
