@@ -83,6 +83,7 @@ type Config struct {
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
 	text, overlayText *string
+	ground            ground // what no box may have
 }
 
 // Texts are a configuration as it was written, before any variable is filled
@@ -463,6 +464,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, l
 	check.audit()
 	check.approvals()
 	check.evaluation(policy)
+	check.boxes()
 	if len(found.problems) > 0 {
 		return nil, found.problems.sorted()
 	}

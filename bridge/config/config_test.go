@@ -53,7 +53,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		got, want any
 	}{
 		{"file", c.File, filepath.Join(folder, "everything.json")},
-		{"names", c.ServerNames(), []string{"api", "batch", "clock", "fs", "off", "old", "remote"}},
+		{"names", c.ServerNames(), []string{"api", "batch", "boxed", "clock", "fs", "off", "old", "remote"}},
 		{"type", fs.Type, KindStdio},
 		{"name", fs.Name, "fs"},
 		{"command", fs.Command.Reveal(), "npx"},
@@ -61,6 +61,16 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"env", RevealMap(fs.Env), map[string]string{"KEY": "canary-literal-env", "OTHER": "canary-in-a-variable-0", "http_proxy": "a", "HTTP_PROXY": "b"}},
 		{"passEnv", fs.PassEnv, []string{"LANG"}},
 		{"cwd", fs.Cwd.Reveal(), filepath.Join(folder, "data")},
+		{"confine", fs.Confine, &Confine{
+			Write: Folders{WorkspaceWord, filepath.Join("/home/me", "scratch"), filepath.Join(folder, "data")},
+			Read:  Folders{filepath.Join("/home/me", "scratch", "fixed")},
+			Net: Net{Hosts: []NetHost{
+				{"api.example.com", 443}, {"*.example.com", 8443}, {"10.1.2.3", 5432}, {"2001:db8::1", 80}, {"localhost", 5432},
+			}},
+			Run:     Programs{filepath.Join(folder, "bin", "tool"), "git"},
+			Require: true,
+		}},
+		{"a box that starts nothing", c.Servers["boxed"].Confine, &Confine{Net: Net{Any: true}, Run: Programs{}}},
 		{"timeout", time.Duration(fs.Timeout), 5 * time.Second},
 		{"connectTimeout", time.Duration(fs.ConnectTimeout), time.Minute},
 		{"concurrency", fs.Concurrency, 4},
@@ -520,7 +530,7 @@ func FuzzParse(f *testing.F) {
 		}
 		c.Profiles, again.Profiles, c.Digest, again.Digest = nil, nil, Digest{}, Digest{}
 		c.places, again.places, c.text, again.text = nil, nil, nil, nil
-		if diff := cmp.Diff(c, again, cmp.AllowUnexported(Config{}, Value{})); diff != "" {
+		if diff := cmp.Diff(c, again, cmp.AllowUnexported(Config{}, Value{}, ground{}, ownPath{})); diff != "" {
 			t.Fatalf("without its comments it is another configuration (-with +without):\n%s", diff)
 		}
 	})

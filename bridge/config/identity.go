@@ -79,6 +79,12 @@ func (c *checker) rotating(s *Server, at string) {
 // without making it another server does not count: the variables that any program
 // needs (for which usual is true), the folder of the window, time-outs, and what
 // may be called. Of what rotates, only the names count.
+//
+// The box counts, as part of what the server is: a person who allowed calls in advance,
+// or a run that waits, was told "confined to /home/me/app, no network", and the same
+// program without that is another thing. A digest can't tell a tighter box from a looser
+// one, so after any change of it people are asked once more. A server without a box
+// has the identity that it had before there were boxes.
 func (s *Server) Identity(key []byte, env Env, usual func(variable string) bool) string {
 	given := func(values map[string]Value) map[string]string {
 		texts := RevealMap(values)
@@ -99,8 +105,12 @@ func (s *Server) Identity(key []byte, env Env, usual func(variable string) bool)
 			passed[name] = value
 		}
 	}
-	text, err := json.Marshal([]any{s.Type, s.Builtin, s.Command.Reveal(), Reveal(s.Args), s.Cwd.Reveal(), s.URL.Reveal(), s.OpenAPI.Reveal(),
-		given(s.Env), passed, given(s.Headers), given(s.Credentials), s.Auth.Type, s.Auth.ClientID.Reveal(), s.Auth.Issuer.Reveal()})
+	all := []any{s.Type, s.Builtin, s.Command.Reveal(), Reveal(s.Args), s.Cwd.Reveal(), s.URL.Reveal(), s.OpenAPI.Reveal(),
+		given(s.Env), passed, given(s.Headers), given(s.Credentials), s.Auth.Type, s.Auth.ClientID.Reveal(), s.Auth.Issuer.Reveal()}
+	if s.Confine != nil {
+		all = append(all, s.Confine.sorted())
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		panic("config: writing what a server is: " + err.Error()) // texts have a JSON form
 	}

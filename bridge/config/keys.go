@@ -41,16 +41,29 @@ var elsewhere = map[string]string{
 	"requestInit":     `write "headers"`,
 	"workingDir":      `write "cwd"`,
 	"envFile":         `name each variable in "env": {"NAME": "${NAME}"}, or let it through with "passEnv": ["NAME"]`,
+	"sandboxEnabled":  boxHint,
 	"inputs":          `there is nobody to ask for an input here; use variables: "${NAME}"`,
 	"mcp":             `write what is inside it at the top: "servers": {...}`,
 	"mcp_servers":     `write "servers"`,
 	"context_servers": `write "servers"`,
+
+	"allowWrite":     `write "write": ["workspace"]`,
+	"allowRead":      `write "read": ["~/notes"]`,
+	"denyRead":       `a box reads nothing but what "read" and "write" name`,
+	"denyWrite":      `a box writes nothing but what "write" names; "read" makes a folder within one read-only`,
+	"network":        reachHint,
+	"allowedDomains": reachHint,
 
 	"bearer_token_env_var": `write "headers": {"Authorization": "Bearer ${NAME}"}`,
 	"whitelist":            `write "allowlist"`,
 	"blacklist":            `write "denylist"`,
 	"password":             `write "tokens": [{"name": "...", "token": "${NAME}"}]`,
 }
+
+const (
+	boxHint   = `write "confine": {"write": ["workspace"], "net": "none"}`
+	reachHint = `write "net": "none", or "net": ["api.example.com"]`
+)
 
 const profileHint = `what runs without asking is said by a profile: "evaluation": {"profiles": {"NAME": {"allowlist": ["SERVER__TOOL"]}}}`
 

@@ -189,6 +189,7 @@ func TestSchemaIsTheGoTypes(t *testing.T) {
 // around are the smallest configurations in which a key can stand. The last
 // word of each is the object that gets the key.
 var around = []struct{ section, before, after string }{
+	{"servers.NAME.confine.", `{"servers": {"a": {"command": "x", "confine": {`, `}}}}`},
 	{"servers.NAME.tools.", `{"servers": {"a": {"command": "x", "tools": {`, `}}}}`},
 	{"servers.NAME.url", `{"servers": {"a": {`, `}}}`},
 	{"servers.NAME.headers", `{"servers": {"a": {"url": "https://example.com", `, `}}}`},
@@ -322,6 +323,7 @@ var sections = []struct{ heading, definition string }{
 	{"The file", ""},
 	{"`servers.NAME`", "server"},
 	{"`servers.NAME.auth`", "auth"},
+	{"`servers.NAME.confine`", "confine"},
 	{"`servers.NAME.tools`", "tools"},
 	{"`sandbox`", "sandbox"},
 	{"`http`", "http"},

@@ -123,6 +123,7 @@ var homeOf = []struct {
 }{
 	{"command", []Kind{KindStdio}}, {"args", []Kind{KindStdio}}, {"env", []Kind{KindStdio}},
 	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}}, {"idleStop", []Kind{KindStdio}},
+	{"confine", []Kind{KindStdio}},
 	{"auth", []Kind{KindHTTP, KindSSE}},
 	{"url", []Kind{KindHTTP, KindSSE, KindOpenAPI}}, {"headers", []Kind{KindHTTP, KindSSE, KindOpenAPI}},
 	{"openapi", []Kind{KindOpenAPI}}, {"credentials", []Kind{KindOpenAPI}},

@@ -73,6 +73,7 @@ func looserServer(was, is *config.Server) (why []string) {
 	if !sameServer(was, is) {
 		why = append(why, "it runs or reaches something else, or in another way")
 	}
+	why = append(why, is.Confine.Looser(was.Confine)...)
 	if is.TrustAnnotations && !was.TrustAnnotations {
 		why = append(why, "what it says of its own tools is trusted")
 	}

@@ -113,6 +113,7 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	if err := noWorkspace(con, cfg); err != nil {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")
 	}
+	warnings = append(warnings, cfg.BoxRemarks()...)
 	listed := map[string][]knownview.Listed{}
 	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say
 		for _, s := range servers {
