@@ -1,0 +1,34 @@
+//go:build !linux
+
+package confine
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// Main is the launcher, which only Linux has.
+func Main() (code int) {
+	fmt.Fprintln(os.Stderr, "codemode-worker box is not available on "+runtime.GOOS)
+	return 2
+}
+
+// Start starts a program as it would be without a box, and says so.
+func (b Box) Start(_ string, command func() *exec.Cmd) (*Program, error) {
+	cmd := command()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	steps := make(Steps)
+	for _, step := range []Step{Files, Processes, Network, Landlock, Powers, Calls, Limits} {
+		steps[step] = "not available on " + runtime.GOOS
+	}
+	return &Program{Cmd: cmd, Steps: steps, control: ending{cmd.Process}}, nil
+}
+
+// ending ends a process when it is closed.
+type ending struct{ process *os.Process }
+
+func (e ending) Close() error { return e.process.Kill() }
