@@ -107,8 +107,8 @@ func (con *console) policy(path string) profiles.Options {
 }
 
 // specs converts a configuration's servers for package upstream. They hold the
-// secrets in clear.
-func specs(cfg *config.Config) []upstream.Spec {
+// secrets in clear. The environment says where the state of their boxes is.
+func specs(cfg *config.Config, env config.Env) []upstream.Spec {
 	var all []upstream.Spec
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
@@ -122,9 +122,11 @@ func specs(cfg *config.Config) []upstream.Spec {
 				Rate: upstream.Rate{Calls: calls, Per: per}, MaxReply: int64(s.MaxReply),
 			},
 			IdleStop: timeDuration(s.IdleStop), Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny,
-			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
+			PerSession: s.PerSession,
+			Asking: upstream.Asking{NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots},
 		}
 		spec.Secrets = recorder.ArgSecrets(spec.Args)
+		spec.Box = boxOf(cfg, s, env)
 		if s.Type == config.KindOpenAPI {
 			fromDocument(&spec, s)
 		}

@@ -103,7 +103,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
-	rec.Secrets().Learn(given(specs(cfg)), con.Env)
+	rec.Secrets().Learn(given(specs(cfg, con.Env)), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
@@ -191,7 +191,7 @@ func (p *parts) listed() map[string][]catalog.Definition {
 // specs returns a configuration's servers as this bridge runs them: with the user's
 // logins and their identities.
 func (p *parts) specs(cfg *config.Config) []upstream.Spec {
-	all, are := specsWithLogins(cfg, p.logins), p.identities(cfg)
+	all, are := specsWithLogins(cfg, p.logins, p.env), p.identities(cfg)
 	for i := range all {
 		all[i].Identity = are[all[i].Name]
 	}

@@ -178,10 +178,12 @@ func sharing(cfg *config.Config, looked []string) instance.Sharing {
 	return s
 }
 
-// startsInWindow reports whether a server runs in the folder of its window.
+// startsInWindow reports whether a server runs in the folder of its window, or in a box
+// that has it.
 func startsInWindow(cfg *config.Config) bool {
 	return slices.ContainsFunc(serverNames(cfg), func(name string) bool {
-		return cfg.Servers[name].Type == config.KindStdio && cfg.Servers[name].Cwd.IsZero()
+		s := cfg.Servers[name]
+		return s.Type == config.KindStdio && s.Cwd.IsZero() || boxedHere(cfg, s)
 	})
 }
 
