@@ -67,8 +67,7 @@ func (c *checker) box(box *Confine, at string) {
 	c.folders(box.Read, at, "read")
 	c.programs(box.Run, at)
 	c.net(&box.Net, at+"/net")
-	box.Write = outermost(box.Write)
-	box.Read = slices.DeleteFunc(outermost(box.Read), func(path string) bool { return slices.Contains(box.Write, path) })
+	box.tidy()
 	slices.Sort(box.Run)
 	box.Run = slices.Compact(box.Run)
 }
@@ -187,17 +186,39 @@ func inFolder(path, folder string) bool {
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// outermost returns paths without those that are within others of them: a program that
-// may write a folder could make what is named below it a link to anywhere.
-func outermost(paths Folders) Folders {
+// tidy takes out what is there twice: a path that the nearest one around it brings
+// along. Besides being of no use, a program that may write the outer one could make the
+// inner one a link to anywhere. Of a path in both lists, Write counts.
+func (b *Confine) tidy() {
+	b.Read = slices.DeleteFunc(slices.Clone(b.Read), func(path string) bool { return slices.Contains(b.Write, path) })
+	write, read := outermost(b.Write, b.Read), outermost(b.Read, b.Write)
+	b.Write, b.Read = write, read
+}
+
+// outermost returns those paths of a list that are not within another one of it, or only
+// beyond one of the other list.
+func outermost(paths, other Folders) Folders {
 	var kept Folders
 	for i, p := range paths {
-		inner := p != WorkspaceWord && slices.ContainsFunc(paths, func(o string) bool { return o != p && o != WorkspaceWord && inFolder(p, o) })
-		if !inner && !slices.Contains(paths[:i], p) {
+		around := nearest(paths, p, true)
+		apart := len(nearest(other, p, true)) > len(around) || slices.Contains(other, WorkspaceWord) // which may be in between
+		if (around == "" || apart) && !slices.Contains(paths[:i], p) {
 			kept = append(kept, p)
 		}
 	}
 	return kept
+}
+
+// nearest returns the longest of the paths that a path is within; empty if there is none.
+// Beyond says that the path itself does not count.
+func nearest(paths Folders, path string, beyond bool) string {
+	longest := ""
+	for _, p := range paths {
+		if p != WorkspaceWord && path != WorkspaceWord && inFolder(path, p) && (!beyond || p != path) && len(p) > len(longest) {
+			longest = p
+		}
+	}
+	return longest
 }
 
 // programs checks which programs a box may start.
@@ -265,18 +286,29 @@ func (c *Config) Box(s *Server, here string) (*Confine, error) {
 	if box.Read, err = c.filled(box.Read, here, false); err != nil {
 		return nil, fmt.Errorf("the box of %s: %w", s.Name, err)
 	}
-	box.Read = slices.DeleteFunc(box.Read, func(path string) bool { return slices.Contains(box.Write, path) })
+	box.tidy()
 	if err := box.fixed(); err != nil {
 		return nil, fmt.Errorf("the box of %s: %w", s.Name, err)
 	}
 	return &box, nil
 }
 
-// fixed says why a box could become another one without an edit.
+// fixed says why a box could become another one without an edit, or be another one than
+// it reads.
 func (b *Confine) fixed() error {
 	for _, path := range slices.Concat(b.Write, b.Read) {
 		if link := linkWithin(path, b.Write); link != "" {
 			return fmt.Errorf("%s is a link in a folder that the server may write, which could make it lead anywhere; name %s", link, leads(path))
+		}
+	}
+	for _, w := range b.Write {
+		for _, r := range b.Read {
+			for _, pair := range [][2]string{{w, r}, {r, w}} {
+				in, around := pair[0], pair[1]
+				if inFolder(leads(in), leads(around)) && !inFolder(in, around) {
+					return fmt.Errorf("it may write %s and read %s, and by way of a link one is in the other; name where they lead: %s and %s", w, r, leads(w), leads(r))
+				}
+			}
 		}
 	}
 	return nil
@@ -303,7 +335,7 @@ func (c *Config) filled(paths Folders, here string, write bool) (Folders, error)
 		}
 		all = append(all, here)
 	}
-	return outermost(all), nil
+	return all, nil
 }
 
 // linkWithin returns the first link on the way to a path that is below a writable

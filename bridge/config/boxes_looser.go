@@ -22,27 +22,20 @@ func (b *Confine) Looser(was *Confine) (why []string) {
 		}
 	}
 	list("its box lets it write", slices.Concat(
-		slices.DeleteFunc(slices.Clone([]string(b.Write)), was.writes),
+		slices.DeleteFunc(slices.Clone([]string(b.Write)), was.Writes),
 		slices.DeleteFunc(slices.Clone([]string(was.Read)), b.keepsReadOnly)))
-	list("its box lets it read", slices.DeleteFunc(slices.Clone([]string(b.Read)), was.reads))
-	switch {
-	case b.Net.Any && !was.Net.Any:
-		why = append(why, "its box lets it reach any host")
-	case !was.Net.Any:
-		var more []string
-		for _, h := range b.Net.Hosts {
-			if !slices.ContainsFunc(was.Net.Hosts, func(had NetHost) bool { return had.Covers(h) }) {
-				more = append(more, h.String())
-			}
+	list("its box lets it read", slices.DeleteFunc(slices.Clone([]string(b.Read)), was.Reads))
+	var hosts []string
+	for _, h := range b.Net.Hosts {
+		if !was.Net.Covers(h) {
+			hosts = append(hosts, h.String())
 		}
-		list("its box lets it reach", more)
 	}
-	switch {
-	case was.Run == nil:
-	case b.Run == nil:
+	if list("its box lets it reach", hosts); b.Net.Any && !was.Net.Any {
+		why = append(why, "its box lets it reach any host")
+	}
+	if list("its box lets it start", slices.DeleteFunc(slices.Clone([]string(b.Run)), was.Starts)); b.Run == nil && was.Run != nil {
 		why = append(why, "its box lets it start any program")
-	default:
-		list("its box lets it start", slices.DeleteFunc(slices.Clone([]string(b.Run)), func(p string) bool { return slices.Contains(was.Run, p) }))
 	}
 	if was.Require && !b.Require {
 		why = append(why, "it starts even where its box can't be enforced")
@@ -60,18 +53,28 @@ func (b *Confine) sorted() Confine {
 	return box
 }
 
-// writes reports whether the box lets its program change a path with all below it, but
+// Writes reports whether the box lets its program change a path with all below it, but
 // for what is read-only within.
-func (b *Confine) writes(path string) bool {
-	return slices.ContainsFunc(b.Write, func(folder string) bool {
-		return covers(folder, path) && !slices.ContainsFunc(b.Read, func(fixed string) bool {
-			return fixed != folder && inFolder(fixed, folder) && inFolder(path, fixed)
-		})
-	})
+func (b *Confine) Writes(path string) bool {
+	folder := nearest(b.Write, path, false)
+	if path == WorkspaceWord {
+		return slices.Contains(b.Write, path)
+	}
+	return folder != "" && len(folder) >= len(nearest(b.Read, path, false)) && covers(folder, path)
 }
 
-// reads reports whether the box lets its program read a path with all below it.
-func (b *Confine) reads(path string) bool {
+// Covers reports whether the box lets its program reach a host.
+func (n Net) Covers(h NetHost) bool {
+	return n.Any || slices.ContainsFunc(n.Hosts, func(had NetHost) bool { return had.Covers(h) })
+}
+
+// Starts reports whether the box lets its program start another one.
+func (b *Confine) Starts(program string) bool {
+	return b.Run == nil || slices.Contains(b.Run, program)
+}
+
+// Reads reports whether the box lets its program read a path with all below it.
+func (b *Confine) Reads(path string) bool {
 	return slices.ContainsFunc(slices.Concat(b.Read, b.Write), func(folder string) bool { return covers(folder, path) })
 }
 
@@ -79,7 +82,7 @@ func (b *Confine) reads(path string) bool {
 // writable in this one. Where the folders of the workspace are is not known here.
 func (b *Confine) keepsReadOnly(path string) bool {
 	unknown := slices.Contains(b.Write, WorkspaceWord) || path == WorkspaceWord && len(b.Write) > 0
-	return !b.writes(path) && (!unknown || slices.Contains(b.Read, path))
+	return !b.Writes(path) && (!unknown || slices.Contains(b.Read, path))
 }
 
 // covers reports whether a folder of a box brings a path along: it is below the folder,

@@ -97,6 +97,27 @@ func TestBoxInTheWorkspace(t *testing.T) {
 	}
 }
 
+// Of several paths around one the nearest counts, and what it says already goes.
+func TestTidyBoxes(t *testing.T) {
+	for box, want := range map[string]Confine{
+		`{"write": ["/srv/a", "/srv/a/b", "/srv/a"]}`:                                       {Write: Folders{"/srv/a"}},
+		`{"write": ["/srv/a/b", "/srv/a"], "read": ["/srv/a/b"]}`:                           {Write: Folders{"/srv/a"}},
+		`{"write": ["/srv/a"], "read": ["/srv/a/b", "/srv/a/b/c"]}`:                         {Write: Folders{"/srv/a"}, Read: Folders{"/srv/a/b"}},
+		`{"write": ["/srv/a", "/srv/a/b/c"], "read": ["/srv/a/b"]}`:                         {Write: Folders{"/srv/a", "/srv/a/b/c"}, Read: Folders{"/srv/a/b"}},
+		`{"write": ["/srv/a/b"], "read": ["/srv/a", "/srv/a/b/c", "/srv/a/d"]}`:             {Write: Folders{"/srv/a/b"}, Read: Folders{"/srv/a", "/srv/a/b/c"}},
+		`{"write": ["workspace"], "read": ["/srv/a", "/srv/a/b", "workspace"]}`:             {Write: Folders{"workspace"}, Read: Folders{"/srv/a", "/srv/a/b"}},
+		`{"write": ["/srv/a", "/srv/a/b"], "read": ["workspace"], "run": [], "net": "any"}`: {Write: Folders{"/srv/a", "/srv/a/b"}, Read: Folders{"workspace"}, Run: Programs{}, Net: Net{Any: true}},
+	} {
+		c, err := boxed(t, "/srv/conf", box, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, c.Servers["a"].Confine); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", box, diff)
+		}
+	}
+}
+
 // What a link makes of a path counts, and a link that the server could change is refused.
 func TestBoxOfLinks(t *testing.T) {
 	folder := t.TempDir()
@@ -130,9 +151,12 @@ func TestBoxOfLinks(t *testing.T) {
 		`{"write": "app", "read": "app/link/deeper"}`: true,
 		`{"write": "app", "read": "alias/link"}`:      true,
 		`{"write": "alias", "read": "app/link"}`:      true,
-		`{"write": "app", "read": "alias"}`:           false,
+		`{"write": "app", "read": "alias"}`:           true,
 		`{"write": "app", "read": "app/inner"}`:       false,
-		`{"write": "alias", "read": "app/inner"}`:     false,
+		`{"write": "alias", "read": "app/inner"}`:     true,
+		`{"write": "app/inner", "read": "alias"}`:     true,
+		`{"write": "alias", "read": "alias/inner"}`:   false,
+		`{"write": "alias", "read": "other"}`:         false,
 		`{"read": ["app", "app/link"]}`:               false,
 	} {
 		c, err := boxed(t, folder, box, "")
@@ -142,7 +166,7 @@ func TestBoxOfLinks(t *testing.T) {
 		if _, err := c.Box(c.Servers["a"], ""); (err != nil) != refused {
 			t.Errorf("%s: %v", box, err)
 		}
-		if got := strings.Join(c.BoxRemarks(), "\n"); strings.Contains(got, "is a link") != refused {
+		if got := strings.Join(c.BoxRemarks(), "\n"); strings.Contains(got, "a link") != refused {
 			t.Errorf("%s: the remarks are %q", box, got)
 		}
 	}
@@ -225,6 +249,9 @@ func TestLooserBoxes(t *testing.T) {
 		{`{"write": "app", "read": "app/inner/deeper"}`, `{"write": "app", "read": "app/inner"}`, ""},
 		{`{"write": "app", "read": "app/inner"}`, `{"write": "app/inner"}`, "its box lets it write APP/inner"},
 		{`{"write": "app", "read": "app/inner"}`, `{"write": "app/other"}`, ""},
+		{`{"write": "app", "read": "app/inner"}`, `{"write": ["app", "app/inner/deeper"], "read": "app/inner"}`, "its box lets it write APP/inner/deeper"},
+		{`{"write": ["app", "app/inner/deeper"], "read": "app/inner"}`, `{"write": "app", "read": "app/inner"}`, ""},
+		{`{"read": ["app", "app/inner/deeper"], "write": "app/inner"}`, `{"read": "app", "write": "app/inner"}`, "its box lets it write APP/inner/deeper"},
 		{`{"read": ["app", "notes"], "write": "app/inner"}`, `{"read": "app", "write": "app/inner"}`, ""},
 
 		{`{"read": "app"}`, `{"read": "app/inner"}`, ""},

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -17,8 +18,7 @@ import (
 type Confine struct {
 	// Write are the folders and files that it may change, and Read those that it may
 	// read besides what any program needs; absolute. [WorkspaceWord] stands for the
-	// folders of the workspace. A folder of Read within one of Write is read-only, with
-	// all below it.
+	// folders of the workspace. Of several that a path is within, the nearest counts.
 	Write Folders `json:"write,omitempty" expand:"no"`
 	Read  Folders `json:"read,omitempty" expand:"no"`
 	// Net says which hosts it reaches.
@@ -136,9 +136,9 @@ func (h NetHost) Covers(o NetHost) bool {
 // ParseNetHost reads a host as the list of a [Net] has it. The error says what is wrong
 // with it, and what to write.
 func ParseNetHost(text string) (NetHost, error) {
-	h, err := parseNetHost(text)
-	if err != nil {
-		return NetHost{}, err
+	h, m := parseNetHost(text)
+	if m != nil {
+		return NetHost{}, errors.New(strings.TrimSuffix(m.message+"; "+m.hint, "; "))
 	}
 	return h, nil
 }

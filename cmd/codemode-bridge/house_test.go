@@ -44,7 +44,7 @@ var table = map[string][]string{
 	"sandbox/values":  {},
 	"sandbox/web":     {"sandbox/intl", "sandbox/values"},
 	"sandbox/wire":    {"analysis"},
-	"sandbox/worker":  {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
+	"sandbox/worker":  {"analysis", "sandbox/confine", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
 	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "bridge/wording", "profiles"},

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Arch is the number by which a filter knows the architecture whose system call numbers
+// arch is the number by which a filter knows the architecture whose system call numbers
 // it was written for. It is 0 where there is none, and then no filter.
-var Arch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+var arch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 
 // A Filter is a BPF program that decides over each system call, by its number and
 // arguments.
@@ -52,7 +52,7 @@ const (
 func NewFilter(other uint32) Filter {
 	var f Filter
 	f.add(load, dataArch, 0, 0)
-	f.add(Equal, Arch, 1, 0)
+	f.add(Equal, arch, 1, 0)
 	f.Say(other)
 	f.add(load, dataNumber, 0, 0)
 	f.add(least, x32, 0, 1)
@@ -101,7 +101,7 @@ func (f *Filter) Refuses(number uintptr, argument int, test uint16, k uint32, wh
 // Install puts the process, on all its threads and permanently, and all that it starts
 // under the filter, and without a way to gain privileges.
 func (f Filter) Install() error {
-	if Arch == 0 {
+	if arch == 0 {
 		return errors.New("not available on " + runtime.GOARCH)
 	}
 	runtime.LockOSThread() // what one thread sets here, the filter brings to all

@@ -107,6 +107,14 @@ func leave(rules int, path string, rights uint64) error {
 	return nil
 }
 
+// Closed keeps all threads of this process from the file system and, where the kernel
+// supports it, from TCP, abstract sockets and signals of others.
+func Closed() error { return restrict(access{}) }
+
+// NoNewPrivileges keeps all threads of this process, and what they start, from powers that
+// a program file would give.
+func NoNewPrivileges() error { return everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0) }
+
 // everyThread makes a system call on all threads: these settings are a
 // thread's own, and Go moves goroutines between threads.
 func everyThread(number, a, b, c uintptr) error {

@@ -177,7 +177,7 @@ func limits() error {
 
 // dropPowers gives up all capabilities, and the ways to get them again.
 func dropPowers() error {
-	if err := everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil {
+	if err := NoNewPrivileges(); err != nil {
 		return fmt.Errorf("giving up new privileges: %w", err)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"runtime"
-	"unsafe"
+
+	"codemode-bridge/sandbox/confine"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,45 +44,9 @@ var deadly = []uintptr{
 const libraryFlags = unix.CLONE_SETTLS | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_CLEARTID
 const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_SYSVSEM | unix.CLONE_THREAD
 
-// auditArch is the number by which a filter knows the architecture whose
-// system call numbers it was written for. Where there is none, there is no
-// filter.
-var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
-
 // seccomp restricts the process to the system calls above, on all its threads and
 // permanently, and without a way to gain privileges.
-func seccomp() error {
-	if auditArch == 0 {
-		return errors.New("not available on " + runtime.GOARCH)
-	}
-	runtime.LockOSThread() // what one thread sets here, the filter brings to all
-	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("giving up new privileges: %w", err)
-	}
-	filter := seccompFilter(uint32(os.Getpid()))
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// With TSYNC a thread that can't be reached is named instead of left out.
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
-		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
-	switch {
-	case errors.Is(errno, unix.ENOSYS):
-		return errors.New("not supported by this kernel")
-	case errno != 0:
-		return fmt.Errorf("installing the filter: %w", errno)
-	case thread != 0:
-		return fmt.Errorf("installing the filter: thread %d does not take it", thread)
-	}
-	return nil
-}
-
-// Offsets in struct seccomp_data, which a filter reads. Both architectures
-// are little endian: the low half of an argument comes first.
-const (
-	dataNumber = 0
-	dataArch   = 4
-	dataArgs   = 16
-)
+func seccomp() error { return seccompFilter(uint32(os.Getpid())).Install() }
 
 // seccompFilter writes the filter of a process as a BPF program:
 //
@@ -96,57 +58,19 @@ const (
 //	allowed                                    go on
 //	deadly                                     end the process
 //	anything else                              EPERM
-func seccompFilter(pid uint32) []unix.SockFilter {
-	const (
-		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		least  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		mask   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
-		bits   = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
-		result = unix.BPF_RET | unix.BPF_K
-
-		goOn   = unix.SECCOMP_RET_ALLOW
-		refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-		end    = unix.SECCOMP_RET_KILL_PROCESS
-		x32    = 0x40000000
-	)
-	var p []unix.SockFilter
-	add := func(code uint16, k uint32, yes, no uint8) {
-		p = append(p, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
-	}
-	// only runs test on one argument of a call, and then goes on or refuses.
-	only := func(number uintptr, argument int, code uint16, k uint32, ifTrue, ifFalse uint32) {
-		add(equal, uint32(number), 0, 4)
-		add(load, uint32(dataArgs+8*argument), 0, 0)
-		add(code, k, 0, 1)
-		add(result, ifTrue, 0, 0)
-		add(result, ifFalse, 0, 0)
-	}
-	add(load, dataArch, 0, 0)
-	add(equal, auditArch, 1, 0)
-	add(result, end, 0, 0)
-	add(load, dataNumber, 0, 0)
-	add(least, x32, 0, 1)
-	add(result, end, 0, 0)
-	only(unix.SYS_MMAP, 2, bits, unix.PROT_EXEC, refuse, goOn)
-	only(unix.SYS_MPROTECT, 2, bits, unix.PROT_EXEC, refuse, goOn)
-	add(equal, unix.SYS_CLONE, 0, 5)
-	add(load, dataArgs, 0, 0)
-	add(mask, ^uint32(libraryFlags), 0, 0)
-	add(equal, threadFlags, 0, 1)
-	add(result, goOn, 0, 0)
-	add(result, refuse, 0, 0)
-	add(equal, unix.SYS_CLONE3, 0, 1)
-	add(result, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS), 0, 0)
-	only(unix.SYS_TGKILL, 0, equal, pid, goOn, refuse)
+func seccompFilter(pid uint32) confine.Filter {
+	f := confine.NewFilter(confine.End)
+	f.Only(unix.SYS_MMAP, 2, confine.Bits, unix.PROT_EXEC, confine.Refuse, confine.GoOn)
+	f.Only(unix.SYS_MPROTECT, 2, confine.Bits, unix.PROT_EXEC, confine.Refuse, confine.GoOn)
+	f.Masked(unix.SYS_CLONE, 0, ^uint32(libraryFlags), confine.Equal, threadFlags, confine.GoOn, confine.Refuse)
+	f.Call(unix.SYS_CLONE3, confine.Missing)
+	f.Only(unix.SYS_TGKILL, 0, confine.Equal, pid, confine.GoOn, confine.Refuse)
 	for _, number := range allowed {
-		add(equal, uint32(number), 0, 1)
-		add(result, goOn, 0, 0)
+		f.Call(number, confine.GoOn)
 	}
 	for _, number := range deadly {
-		add(equal, uint32(number), 0, 1)
-		add(result, end, 0, 0)
+		f.Call(number, confine.End)
 	}
-	add(result, refuse, 0, 0)
-	return p
+	f.Say(confine.Refuse)
+	return f
 }

@@ -13,7 +13,9 @@ import (
 // or to other programs in its own code, and knows nothing of the bridge.
 //
 // esbuild's api package links net and net/http for its development server,
-// which nothing here calls; it is the only package that may bring them.
+// which nothing here calls; it is the only package that may bring them. And
+// sandbox/confine alone brings os/exec, for the bridge's half of it: a worker uses the
+// other half, which gives up starting programs.
 func TestImports(t *testing.T) {
 	p, err := build.ImportDir(".", 0)
 	if err != nil {
@@ -31,14 +33,14 @@ func TestImports(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		fields := strings.SplitN(line, " ", 3)
 		path, standard, imports := fields[0], fields[1] == "true", ","+fields[2]+","
-		if path == "os/exec" || strings.HasPrefix(path, "codemode-bridge/bridge") || path == "codemode-bridge/sandbox" {
+		if strings.HasPrefix(path, "codemode-bridge/bridge") || path == "codemode-bridge/sandbox" {
 			t.Errorf("depends on %s", path)
 		}
 		if standard || strings.HasPrefix(path, "github.com/evanw/esbuild/") {
 			continue
 		}
-		for _, bad := range []string{",net,", ",net/http,"} {
-			if strings.Contains(imports, bad) {
+		for _, bad := range []string{",net,", ",net/http,", ",os/exec,"} {
+			if strings.Contains(imports, bad) && !(bad == ",os/exec," && path == "codemode-bridge/sandbox/confine") {
 				t.Errorf("%s imports %s", path, strings.Trim(bad, ","))
 			}
 		}
