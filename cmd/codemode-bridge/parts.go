@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 )
@@ -114,10 +113,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 
 // fileKey is a short name for a configuration file, after which the folders that
 // belong to it are named.
-func fileKey(file string) string {
-	sum := sha256.Sum256([]byte(file))
-	return hex.EncodeToString(sum[:6])
-}
+func fileKey(file string) string { return upstreams.FileKey(file) }
 
 // cacheFolder is where the last catalogue of a configuration file is kept; empty, so
 // that none is kept, if the environment names no folder.

@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/upstreams"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -183,7 +184,7 @@ func sharing(cfg *config.Config, looked []string) instance.Sharing {
 func startsInWindow(cfg *config.Config) bool {
 	return slices.ContainsFunc(serverNames(cfg), func(name string) bool {
 		s := cfg.Servers[name]
-		return s.Type == config.KindStdio && s.Cwd.IsZero() || boxedHere(cfg, s)
+		return s.Type == config.KindStdio && s.Cwd.IsZero() || upstreams.BoxedHere(cfg, s)
 	})
 }
 
