@@ -25,7 +25,11 @@ type Trial struct {
 	Version  string   `json:"version,omitempty"`
 	Why      string   `json:"why,omitempty"`
 
+	// Box is what kept its program; nil if it ran none here.
+	Box *upstream.BoxStatus `json:"box,omitempty"`
+
 	Listed []upstream.Tool `json:"-"`
+	lacks  []string        // of its box
 }
 
 // Try connects to one server and disconnects again. Some programs get their login by
@@ -66,6 +70,7 @@ func Try(ctx context.Context, spec upstream.Spec, version string, asks func(serv
 	for _, s := range set.Status() {
 		r.OK = s.State == upstream.Connected
 		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
+		r.Box, r.lacks = s.BoxStatus(), s.Box.Lacks()
 	}
 	r.Listed = set.Tools()[spec.Name]
 	for _, tool := range r.Listed {
