@@ -87,6 +87,9 @@ func (s *Server) written() config.JSONC {
 		if s.Cwd != "" {
 			key("cwd", s.Cwd)
 		}
+		if s.Box != nil {
+			fmt.Fprintf(&out, "  %q: %s,\n", "confine", clientBox(s.Box))
+		}
 	}
 	if s.URL != "" && s.Kind != clients.Stdio {
 		key("url", s.URL)

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/lines"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
+	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/known"
 
@@ -115,8 +116,8 @@ func noWorkspace(con *console, cfg *config.Config) error {
 // should be, and notes. What servers list is taken from the catalogue of the last run.
 func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	warnings = []string{}
-	if nobodyMayConfirm(cfg) {
-		warnings = append(warnings, nobodyConfirms)
+	if approverscmd.NobodyMayConfirm(cfg) {
+		warnings = append(warnings, approverscmd.NobodyConfirms)
 	}
 	if err := noWorkspace(con, cfg); err != nil {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")

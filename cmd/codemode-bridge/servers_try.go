@@ -84,7 +84,9 @@ func tryServers(ctx context.Context, con *console, names []string, all, boxed bo
 	} else {
 		err = printTried(con, rows)
 		if boxed {
-			con.PrintNotes(doctor.BoxWords(rows, from))
+			for _, line := range doctor.BoxWords(rows, from) {
+				con.Told("%s", line)
+			}
 		}
 	}
 	if err == nil && failed > 0 {
