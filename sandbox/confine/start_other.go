@@ -25,10 +25,10 @@ func (b Box) Start(_ string, command func() *exec.Cmd) (*Program, error) {
 	for _, step := range []Step{Files, Processes, Network, Landlock, Powers, Calls, Limits} {
 		steps[step] = "not available on " + runtime.GOOS
 	}
-	return &Program{Cmd: cmd, Steps: steps, control: ending{cmd.Process}}, nil
+	return &Program{Cmd: cmd, Steps: steps, control: killing{cmd.Process}}, nil
 }
 
-// ending ends a process when it is closed.
-type ending struct{ process *os.Process }
+// killing ends a process when it is closed.
+type killing struct{ process *os.Process }
 
-func (e ending) Close() error { return e.process.Kill() }
+func (k killing) Close() error { return k.process.Kill() }
