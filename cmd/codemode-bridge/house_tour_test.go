@@ -54,6 +54,7 @@ var about = map[string]string{
 	"bridge/mcphttp":               "serves a bridge over HTTP: access, both protocols, the number of sessions",
 	"bridge/mcphttptest":           "an MCP endpoint and plain HTTP requests to it, for tests",
 	"bridge/memstore":              "the simplest store: audit log, journals and requests in memory",
+	"bridge/misfit":                "says in words where the arguments of a call do not fit the schema of its tool",
 	"bridge/notify":                "notifies the person at this machine that a request waits",
 	"bridge/observed":              "learns from answers the types that tools do not declare; keeps no values",
 	"bridge/openapi":               "makes an MCP server from an OpenAPI document: its operations are tools",
