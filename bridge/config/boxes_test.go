@@ -190,6 +190,24 @@ func TestMissingFolders(t *testing.T) {
 	}
 }
 
+// Nor may a box change what makes boxes.
+func TestBoxWithTheProgram(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(program)
+	if _, err := boxed(t, t.TempDir(), fmt.Sprintf(`{"write": %q}`, folder), ""); err == nil || !strings.Contains(err.Error(), "the bridge's own program is in it") {
+		t.Errorf("it may write %s: %v", folder, err)
+	}
+	if _, err := boxed(t, t.TempDir(), fmt.Sprintf(`{"write": %q}`, filepath.Join(folder, "codemode-worker"+filepath.Ext(program))), ""); err == nil || !strings.Contains(err.Error(), "it is the bridge's own worker") {
+		t.Errorf("it may write the worker: %v", err)
+	}
+	if _, err := boxed(t, t.TempDir(), fmt.Sprintf(`{"read": %q}`, folder), ""); err != nil {
+		t.Errorf("it may not read %s: %v", folder, err)
+	}
+}
+
 // An overlay decides too, so no box may change it.
 func TestBoxWithAnOverlay(t *testing.T) {
 	if runtime.GOOS == "windows" {
