@@ -109,7 +109,7 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 				cfg = nil
 				return nil, problemsOf(err)
 			}
-			secrets.Learn(given(specs(cfg)), con.Env)
+			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
 			return examined(con, cfg, logins), nil
 		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
@@ -162,7 +162,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	if approverscmd.NobodyMayConfirm(cfg) {
 		c.NobodyConfirms = approverscmd.NobodyConfirms
 	}
-	for _, spec := range specsWithLogins(cfg, logins) {
+	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		configured := cfg.Servers[spec.Name]
 		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize()}
 		if at, ok := serverToLogIn(configured); ok {

@@ -89,7 +89,7 @@ var table = map[string][]string{
 	"bridge/profileview":  {"bridge/canon", "bridge/catalog", "bridge/gate", "bridge/workspace", "profiles"},
 	"bridge/provenance":   {"bridge/canon"},
 	"bridge/recorder":     {"bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/relay":        {"sandbox/confine"},
+	"bridge/relay":        {},
 	"bridge/replay":       {},
 	"bridge/roots":        {"bridge/workspace"},
 	"bridge/rpc":          {"bridge/canon"},
@@ -102,7 +102,7 @@ var table = map[string][]string{
 	"bridge/storetest":    {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/surface":      {"bridge/canon", "bridge/catalog"},
 	"bridge/tsdecl":       {},
-	"bridge/upstream":     {"bridge/relay", "bridge/upstream/tap", "sandbox/confine"},
+	"bridge/upstream":     {"bridge/filelock", "bridge/relay", "bridge/upstream/tap", "sandbox/confine"},
 	"bridge/upstream/tap": {},
 	"bridge/view":         {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/pins", "profiles"},
 	"bridge/watch":        {},
@@ -156,6 +156,7 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/approverscmd", "cmd/codemode-bridge/auditcmd",
 		"cmd/codemode-bridge/cli",
 		"cmd/codemode-bridge/setupcmd",
+		"cmd/codemode-bridge/upstreams",
 		"profiles",
 		"profiles/known",
 		"profiles/templates",
@@ -165,6 +166,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/auditcmd":     {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/setup", "bridge/sqlstore", "cmd/codemode-bridge/cli", "profiles"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
+	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
 	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }
 

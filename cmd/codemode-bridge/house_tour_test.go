@@ -88,6 +88,7 @@ var about = map[string]string{
 	"cmd/codemode-bridge/auditcmd":     "the commands that read, check and keep the audit log, and tail",
 	"cmd/codemode-bridge/cli":          "what all commands share: streams, printing, checks of arguments, exit codes",
 	"cmd/codemode-bridge/setupcmd":     "the commands that set the bridge up: init, install, uninstall",
+	"cmd/codemode-bridge/upstreams":    "converts the servers of a configuration for package upstream, with their boxes",
 	"cmd/codemode-worker":              "the worker, and the launcher of boxes, as a program of its own",
 	"docs/examples/shop":               "the server that the examples call",
 	"profiles":                         "decides what one call may do, from plain facts, with no I/O, clock or randomness",
