@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -218,52 +219,126 @@ func attempting(t *testing.T, self, base string, p around) *exec.Cmd {
 	c := exec.Command(self)
 	c.Env = []string{
 		"HOME=" + filepath.Join(base, "home"), attemptsVariable + "=" + string(text),
-		"SSH_AUTH_SOCK=" + p.Socket, "DISPLAY=:0",
+		"SSH_AUTH_SOCK=" + p.Socket, "DISPLAY=:0", "TMPDIR=" + os.TempDir(),
 	}
 	return c
+}
+
+// An ordinary user has the same boxes as root.
+func TestBoxesOfAnOrdinaryUser(t *testing.T) {
+	boxes(t)
+	if os.Getuid() != 0 {
+		t.Skip("the other tests are run by one")
+	}
+	folder, err := os.MkdirTemp("/var/tmp", "box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	text, err := os.ReadFile(executable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := filepath.Join(folder, "confine.test")
+	const nobody = 65534
+	temp := filepath.Join(folder, "tmp")
+	if err := errors.Join(os.Chmod(folder, 0o755), os.WriteFile(self, text, 0o755), os.Mkdir(temp, 0o700), os.Chown(temp, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "-test.run", "^(TestBox|TestNothingOutlivesABox|TestForkBomb)$", "-test.v")
+	c.Dir, c.Env = "/", []string{"PATH=/usr/bin:/bin", "TMPDIR=" + temp}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := c.CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("--- SKIP")) || !bytes.Contains(out, []byte("--- PASS: TestBox")) {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// A box has a bound on its processes, and one that reaches it leaves the machine alone.
+func TestForkBomb(t *testing.T) {
+	boxes(t)
+	if !kernel(6, 14) && (os.Getuid() == 0 || !kernel(5, 14)) {
+		t.Skip("this kernel bounds the processes of no namespace")
+	}
+	const most, tries = 320, 400
+	o, err := Box{}.order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Most = most
+	// The processes wait for the pipe to end, which the first of them keeps open.
+	c := exec.Command("/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; sleep 1000 & done; echo all", tries))
+	c.Env = []string{"PATH=/usr/bin:/bin"}
+	var out bytes.Buffer
+	c.Stdout = &out
+	p, err := o.start(executable(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	_ = p.Cmd.Wait() // the shell gives up
+	lines := strings.Fields(out.String())
+	if last := lines[len(lines)-1]; last == "all" || len(lines) < most/2 {
+		t.Errorf("of at most %d processes it began %d, and ended with %q", most, len(lines), last)
+	}
 }
 
 // All that a program started ends with it, and it ends with the bridge.
 func TestNothingOutlivesABox(t *testing.T) {
 	boxes(t)
-	for name, end := range map[string]func(*Program){
-		"the program ends": func(p *Program) {},
-		"the bridge ends":  func(p *Program) { p.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			script := "setsid sleep 1000 & exit 0"
-			if name == "the bridge ends" {
-				script = "setsid sleep 1000 & sleep 1000"
-			}
-			p, err := Box{}.Start(self, func() *exec.Cmd {
+	for _, namespaces := range []bool{true, false} {
+		for _, end := range []string{"the program ends", "the bridge ends"} {
+			t.Run(fmt.Sprintf("%s, namespaces: %v", end, namespaces), func(t *testing.T) {
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Two that nobody waits for, in sessions of their own, one of them with a child.
+				script := "(setsid sh -c 'sleep 1000 & sleep 1000' &); setsid sleep 1000 & exit 0"
+				if end == "the bridge ends" {
+					script = strings.Replace(script, "exit 0", "sleep 1000", 1)
+				}
+				o, err := Box{}.order()
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Namespaces, o.Root = namespaces, namespaces
 				c := exec.Command("/bin/sh", "-c", script)
 				c.Env = []string{"PATH=/usr/bin:/bin"}
 				c.Stdout = w
-				return c
+				p, err := o.start(executable(t), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Close()
+				if end == "the bridge ends" {
+					p.Close()
+				} else {
+					defer p.Close()
+				}
+				if _, err := io.ReadAll(r); err != nil { // ends when nobody has the pipe any more
+					t.Fatal(err)
+				}
+				var exit *exec.ExitError
+				if err := p.Cmd.Wait(); err != nil && !errors.As(err, &exit) {
+					t.Fatal(err)
+				}
+				if exit != nil && exit.Sys().(syscall.WaitStatus).Signaled() {
+					t.Errorf("the launcher was killed: %v", exit)
+				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Close()
-			end(p)
-			if _, err := io.ReadAll(r); err != nil { // ends when nobody has the pipe any more
-				t.Fatal(err)
-			}
-			var exit *exec.ExitError
-			if err := p.Cmd.Wait(); err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
-			if exit != nil && exit.Sys().(syscall.WaitStatus).Signaled() {
-				t.Errorf("the launcher was killed: %v", exit)
-			}
-		})
+		}
+	}
+}
+
+// What a kernel has is known by its release.
+func TestKernel(t *testing.T) {
+	for release, want := range map[string]bool{
+		"6.14.0": true, "6.14": true, "6.14-rc1": true, "6.18.44-fc-v669": true, "7.0.1": true, "10.0": true,
+		"6.13.9": false, "6.8.0-41-generic": false, "5.15.0": false, "": false, "x.y": false, "6": false, "6.x": false,
+	} {
+		if got := atLeast(release, 6, 14); got != want {
+			t.Errorf("%q: %v", release, got)
+		}
 	}
 }

@@ -16,18 +16,22 @@ var agents = []string{
 // environ is the environment of a program in a box: without what leads out of it, unless
 // the box names where that leads, and with a place for temporary files.
 func (b Box) environ(env []string, temp string) []string {
-	named := func(value string) bool {
+	named := func(value string, places ...string) bool {
 		_, path, _ := strings.Cut(value, "/")
-		return path != "" && slices.ContainsFunc(slices.Concat(b.Write, b.Read), func(p string) bool { return within("/"+strings.TrimLeft(path, "/"), p) })
+		return path != "" && slices.ContainsFunc(places, func(p string) bool { return within("/"+strings.TrimLeft(path, "/"), p) })
 	}
 	var kept []string
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		leads := slices.Contains(agents, name) || strings.HasPrefix(name, "DBUS_") || name == "TMPDIR"
-		if name == "DISPLAY" && named("/tmp/.X11-unix") {
-			leads = false
+		where := slices.Concat(b.Write, b.Read)
+		switch name {
+		case "DISPLAY":
+			value = "/tmp/.X11-unix"
+		case "TMPDIR":
+			where = b.Write
 		}
-		if !leads || named(value) {
+		if !leads || named(value, where...) {
 			kept = append(kept, entry)
 		}
 	}

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -58,8 +61,14 @@ func Main() (code int) {
 		fmt.Fprintln(os.Stderr, "hiding the launcher of a box:", err)
 		return 2
 	}
+	// Nothing that this process has but the three is the program's.
+	if err := unix.CloseRange(control, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		const most = 1 << 16 // an older kernel has no such call
+		for fd := control; fd < most; fd++ {
+			unix.CloseOnExec(fd)
+		}
+	}
 	file := os.NewFile(control, "control")
-	unix.CloseOnExec(control)
 	b, err := readFrame(file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "codemode-worker box is started by codemode-bridge alone:", err)
@@ -86,23 +95,23 @@ func Main() (code int) {
 		fmt.Fprintln(os.Stderr, "keeping what the program leaves behind:", err)
 		return 2
 	}
+	// Of Landlock each thread has its own, and one may signal what was started with the same.
+	runtime.LockOSThread()
 	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.Box.environ(os.Environ(), o.temp()), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "starting %s in its box: %v\n", o.Path, err)
 		return 127
 	}
-	// The bridge holds the other end as long as it lives.
-	go func() {
-		io.Copy(io.Discard, file)
-		if !o.Namespaces {
-			endAll()
-		}
-		os.Exit(1)
-	}()
 	for _, fd := range []int{0, 1, 2} {
 		unix.Close(fd) // they are the program's now, and end with it
 	}
-	code = outlive(pid)
+	end := make(chan int, 2)
+	go func() { end <- outlive(pid) }()
+	go func() {
+		io.Copy(io.Discard, file) // the bridge holds the other end as long as it lives
+		end <- 1
+	}()
+	code = <-end
 	if !o.Namespaces {
 		endAll() // else the kernel does
 	}
@@ -126,30 +135,29 @@ func outlive(program int) (code int) {
 	}
 }
 
-// endAll ends the children of this process, and theirs, which become its own.
+// endAll ends the children of this process, and theirs, which become its own before those
+// are gone. It returns when there are none.
 func endAll() {
 	for {
-		var b []byte
 		threads, err := filepath.Glob("/proc/self/task/*/children")
 		if err != nil {
 			return
 		}
 		for _, name := range threads {
-			more, err := os.ReadFile(name)
-			if err == nil {
-				b = append(append(b, ' '), more...)
+			b, err := os.ReadFile(name)
+			if err != nil {
+				continue // that thread is gone
+			}
+			for _, field := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(field); err == nil {
+					_ = unix.Kill(pid, unix.SIGKILL) // it may be gone
+				}
 			}
 		}
-		ended := 0
-		for _, field := range strings.Fields(string(b)) {
-			if pid, err := strconv.Atoi(field); err == nil && unix.Kill(pid, unix.SIGKILL) == nil {
-				ended++
-				_, _ = unix.Wait4(pid, nil, 0, nil)
-			}
-		}
-		if ended == 0 {
+		if _, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); errors.Is(err, unix.ECHILD) {
 			return
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -189,6 +197,10 @@ func (o order) enter() (a answer, fds []int) {
 		}
 	}
 	a.Steps.record(Limits, o.limits())
+	if err := NoNewPrivileges(); err != nil { // before Landlock, which demands it of all but root
+		a.Failed = "giving up new privileges: " + err.Error()
+		return a, fds
+	}
 	a.Steps.record(Landlock, o.landlock())
 	a.Steps.record(Powers, dropPowers())
 	noSockets := o.Box.Net.None() && !o.Namespaces
@@ -255,9 +267,6 @@ func (o order) access() access {
 
 // dropPowers gives up all capabilities, and the ways to get them again.
 func dropPowers() error {
-	if err := NoNewPrivileges(); err != nil {
-		return fmt.Errorf("giving up new privileges: %w", err)
-	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
 	if err := unix.Capget(&header, &has[0]); err != nil {
