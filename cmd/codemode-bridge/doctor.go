@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
@@ -158,8 +159,8 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		c.Page = page
 	}
 	c.NoWorkspace = noWorkspace(con, cfg)
-	if nobodyMayConfirm(cfg) {
-		c.NobodyConfirms = nobodyConfirms
+	if approverscmd.NobodyMayConfirm(cfg) {
+		c.NobodyConfirms = approverscmd.NobodyConfirms
 	}
 	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		configured := cfg.Servers[spec.Name]

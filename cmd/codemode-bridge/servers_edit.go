@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -31,12 +32,15 @@ func addServerEdits(con *console, group *cobra.Command) {
 		Use: "disable name", Short: "Disable a server, keeping it in the configuration", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], true) },
 	}
+	unconfined := false
 	accept := &cobra.Command{
 		Use: "accept name", Short: "Accept what the bridge knows of a server, and pin its version", Args: cli.ExactArgs(1),
 		Long: "Accepts what the bridge knows of a server of the configuration, as servers known shows it: \"known\" is written,\n" +
-			"and the version that was verified is pinned where none is. Its calls are then judged by what they do.",
-		RunE: func(_ *cobra.Command, args []string) error { return acceptServer(con, args[0]) },
+			"and the version that was verified is pinned where none is. Its calls are then judged by what they do. Where the bridge\n" +
+			"proposes a box for it and it has none, it is confined to that.",
+		RunE: func(_ *cobra.Command, args []string) error { return acceptServer(con, args[0], !unconfined) },
 	}
+	cli.ConfineFlag(accept, &unconfined)
 	for _, c := range []*cobra.Command{remove, enable, disable, accept} {
 		c.ValidArgsFunction = con.completeServers
 		con.JSONFlag(c)
@@ -120,9 +124,11 @@ func addServer(con *console, name string, text config.JSONC, replace bool, accep
 	if !con.JSON {
 		con.Told("%s is %s", name, words)
 	}
+	accepted := false
 	if says != "" {
-		yes, err := accept.Settle(&con.Console, setup.AcceptQuestion(name), con.JSON)
-		if err == nil && yes {
+		var err error
+		accepted, err = accept.Settle(&con.Console, setup.AcceptQuestion(name), con.JSON)
+		if err == nil && accepted {
 			text, err = setup.Accept(text)
 		}
 		if err != nil {
@@ -131,6 +137,13 @@ func addServer(con *console, name string, text config.JSONC, replace bool, accep
 	}
 	done := "added"
 	err := editConfig(con, func(old []byte, cfg *config.Config) ([]byte, error) {
+		text := text
+		if accepted && !accept.Unconfined {
+			var err error
+			if text, err = confined(con, "", name, text, cfg); err != nil {
+				return nil, err
+			}
+		}
 		next, there, err := setup.AddServer(old, cfg, name, text, replace)
 		switch {
 		case errors.Is(err, setup.ErrThere):
@@ -144,6 +157,20 @@ func addServer(con *console, name string, text config.JSONC, replace bool, accep
 		return err
 	}
 	return sayServer(con, name, done)
+}
+
+// confined returns the text of an accepted server with the box that is proposed for it,
+// and says so.
+func confined(con *console, at, name string, text []byte, cfg *config.Config) ([]byte, error) {
+	next, p, err := setup.NewBoxes(clientSystem(con), cfg.Evaluation.Workspace...).ConfineIn(text, at)
+	switch {
+	case err != nil || con.JSON:
+	case len(p.Box) > 0:
+		con.Told("%s is confined: %s (%s leaves that out)", name, canon.Escape(p.Words), cli.NoConfine)
+	case p.Why != "":
+		con.Told("%s is not confined: %s; codemode-bridge servers test --confined %s tries a box", name, p.Why, name)
+	}
+	return next, err
 }
 
 // sayServer says that an edit of a server was made.
