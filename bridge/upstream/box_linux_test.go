@@ -390,3 +390,37 @@ func TestThroughProxy(t *testing.T) {
 		}
 	}
 }
+
+// What a box costs: the start of a server until its tools are listed, and a call.
+func BenchmarkBox(b *testing.B) {
+	spec, _ := boxed(b, script{})
+	free := spec
+	free.Box = nil
+	for name, spec := range map[string]Spec{"without": free, "with": spec} {
+		connect := func(b *testing.B) *Set {
+			s := New(Options{})
+			s.Apply([]Spec{spec})
+			if err := s.WaitReady(b.Context()); err != nil || s.Status()[0].State != Connected {
+				b.Fatalf("%v: %+v", err, s.Status())
+			}
+			return s
+		}
+		b.Run("start/"+name, func(b *testing.B) {
+			for b.Loop() {
+				s := connect(b)
+				b.StopTimer()
+				s.Close()
+				b.StartTimer()
+			}
+		})
+		b.Run("call/"+name, func(b *testing.B) {
+			s := connect(b)
+			defer s.Close()
+			for b.Loop() {
+				if _, err := s.Call(b.Context(), "fake", "", "exact", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
