@@ -91,7 +91,7 @@ func acceptServer(con *console, name string, box bool) error {
 		if !box {
 			return next, nil
 		}
-		return confined(con, at, name, next, cfg)
+		return setupOf(con).Confined(at, name, next, cfg)
 	})
 }
 
