@@ -27,6 +27,7 @@ type order struct {
 
 	Namespaces bool `json:"namespaces"` // it has them
 	Root       bool `json:"root"`       // it shall make a root of its own
+	Watch      bool `json:"watch"`      // no box: what the program uses is noted
 }
 
 // An answer is what the launcher says before it starts the program.
@@ -113,6 +114,9 @@ func environ(o order) []string {
 
 // enter takes the steps, in an order in which each can still be taken.
 func (o order) enter() (a answer, fds []int) {
+	if o.Watch {
+		return o.watch()
+	}
 	a.Steps = make(Steps)
 	if o.Root {
 		if err := newRoot(o.Box, o.Dir, o.Home); err != nil {
