@@ -45,6 +45,7 @@ var about = map[string]string{
 	"bridge/handles":               "keeps what is too much for a model: media and large results, of which scripts read parts",
 	"bridge/instance":              "a shared bridge, the rendezvous where its clients meet it, and the relay between the two",
 	"bridge/knownview":             "shows what is known of servers to people, and where a server differs from it",
+	"bridge/learned":               "runs a server without a box, notes what it uses, and proposes the smallest box for that",
 	"bridge/ledger":                "what is written down of runs and calls",
 	"bridge/lifecycle":             "says in which phase a run is, and what may happen to it there",
 	"bridge/lines":                 "fits text and tables into the width of a terminal",

@@ -106,13 +106,14 @@ type response struct {
 // stillStands asks whether a notice still stands: _IOW('!', 2, __u64).
 const stillStands = 0x40082102
 
-// attend serves notices until no process is left that could cause one.
-func attend(listener *os.File, seen func(Use)) {
+// attend serves notices until no process is left that could cause one, or the other end
+// of ending is closed.
+func attend(listener, ending *os.File, seen func(Use)) {
 	means := make(map[int32]func(*notice) []Use, len(watchedCalls))
 	for _, c := range watchedCalls {
 		means[int32(c.number)] = c.means
 	}
-	fd := listener.Fd()
+	fd, stop := listener.Fd(), ending.Fd()
 	control := func(request uintptr, p unsafe.Pointer) error {
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(p)); errno != 0 {
 			return errno
@@ -120,13 +121,13 @@ func attend(listener *os.File, seen func(Use)) {
 		return nil
 	}
 	for {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(stop), Events: unix.POLLIN}}
 		if _, err := unix.Poll(poll, -1); err != nil && !errors.Is(err, unix.EINTR) {
 			return
 		}
 		if poll[0].Revents&unix.POLLIN == 0 {
-			if poll[0].Revents != 0 {
-				return // nobody is left
+			if poll[0].Revents != 0 || poll[1].Revents != 0 {
+				return
 			}
 			continue
 		}

@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +26,8 @@ const spareSockets = 24
 
 type watching struct {
 	notices *os.File
+	ending  *os.File // can be read when end is closed, by Close
+	end     *os.File
 	spare   []*os.File
 	done    sync.WaitGroup
 }
@@ -33,13 +38,23 @@ type watching struct {
 func Watch(launcher string, command func() *exec.Cmd) (*Watched, error) {
 	w := &Watched{Own: true}
 	var err error
-	w.Program, err = order{Watch: true, Namespaces: true}.start(launcher, command())
+	if w.ending, w.end, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	inGroup := func() *exec.Cmd {
+		cmd := command()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the bridge
+		return cmd
+	}
+	w.Program, err = order{Watch: true, Namespaces: true}.start(launcher, inGroup())
 	var no *refusedError
 	if errors.As(err, &no) {
 		w.Own, w.Why = false, no.Error()
-		w.Program, err = order{Watch: true, Box: Box{Net: Net{Any: true}}}.start(launcher, command())
+		w.Program, err = order{Watch: true, Box: Box{Net: Net{Any: true}}}.start(launcher, inGroup())
 	}
 	if err != nil {
+		w.end.Close()
+		w.ending.Close()
 		return nil, err
 	}
 	var rest []Socket
@@ -64,7 +79,7 @@ func Watch(launcher string, command func() *exec.Cmd) (*Watched, error) {
 // Follow calls seen with what the program uses, one at a time, from a goroutine that ends
 // with Close. The program waits until seen returns.
 func (w *Watched) Follow(seen func(Use)) {
-	w.done.Go(func() { attend(w.notices, seen) })
+	w.done.Go(func() { attend(w.notices, w.ending, seen) })
 }
 
 // Listen makes a socket in the program's network that listens for connections to a port
@@ -90,7 +105,12 @@ func (w *Watched) Listen(port uint16) (Socket, error) {
 // of it.
 func (w *Watched) Close() {
 	w.Program.Close()
+	if !w.Own { // what it started does not end with the launcher
+		unix.Kill(-w.Cmd.Process.Pid, unix.SIGKILL)
+	}
+	w.end.Close()
 	w.done.Wait()
+	w.ending.Close()
 	if w.notices != nil {
 		w.notices.Close()
 	}
@@ -200,4 +220,12 @@ func cover(path, text string) error {
 		return fmt.Errorf("replacing %s: %w", path, err)
 	}
 	return nil
+}
+
+// Had reports whether every box has a path of the system, to read.
+func Had(path string) bool {
+	return ofSystem(path) || path == "/etc" || path == resolver || slices.ContainsFunc(settings, func(name string) bool {
+		at := "/etc/" + name
+		return path == at || strings.HasPrefix(path, at+"/")
+	})
 }

@@ -25,3 +25,6 @@ func (w *Watched) Follow(func(Use)) {}
 
 // Close ends the program.
 func (w *Watched) Close() { w.Program.Close() }
+
+// Had is for Linux.
+func Had(path string) bool { return ofSystem(path) }
