@@ -28,6 +28,11 @@ type Meaning struct {
 	Commands   []string
 	// Spends reports whether an amount of money is among the arguments.
 	Spends bool
+	// Within reports that the system keeps its server to the workspace, whatever it tries:
+	// it reads and changes nothing else on this machine.
+	Within bool
+	// Here reports that the system keeps its server from reaching any other machine.
+	Here bool
 	// Orders reports that what is pressed on a page says that something is bought or
 	// booked by it.
 	Orders bool
@@ -109,6 +114,12 @@ func (c *Call) known() bool {
 
 // Leaves reports whether what the call is given leaves this machine.
 func (m *Meaning) Leaves() bool { return m.Where == "remote" || m.Net == "fixed" || m.Net == "chosen" }
+
+// staysHere reports whether the hosts of the call are this machine, and the system sees
+// to it that its server reaches no other.
+func (m *Meaning) staysHere() bool {
+	return m.Here && len(m.Hosts) > 0 && !slices.ContainsFunc(m.Hosts, func(h HostFact) bool { return h.Doubt != "" || !h.local() })
+}
 
 // carriesOut says what the call carries away from this machine, and whether that is a
 // secret; empty if nothing.
@@ -215,6 +226,9 @@ func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
 		}
 		for _, p := range is.Paths {
 			all = append(all, meaningValue{words: []string{side(p, is.Effects)}})
+		}
+		if len(all) == 0 && is.Within && !changes(is.Effects) { // what is changed may run later
+			all = []meaningValue{{words: []string{"workspace"}}}
 		}
 		return all, "places"
 	case "net":
@@ -414,7 +428,7 @@ func (m *Meaning) risk() Reason {
 		return say(Medium, "it reads where nobody has approved a call yet")
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
 		return say(Medium, "it reads outside the workspace")
-	case m.Net == "chosen":
+	case m.Net == "chosen" && !m.staysHere():
 		return say(Medium, "it reaches a host that the call names")
 	default:
 		return say(Low, "it only reads")

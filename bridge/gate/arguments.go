@@ -10,6 +10,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/misfit"
 	"codemode-bridge/profiles"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -43,9 +44,9 @@ func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile
 	if !errors.As(err, &invalid) {
 		return notes, nil
 	}
-	problems := leaves(invalid)
-	e := newArgumentError(tool, strings.Join(texts(problems, canon.DisplayOptions{Hidden: hiddenBy(by)}), "; "))
-	e.Path = pointer(problems[0].InstanceLocation)
+	problems := misfit.Leaves(invalid)
+	e := newArgumentError(tool, strings.Join(misfit.Texts(problems, canon.DisplayOptions{Hidden: hiddenBy(by)}), "; "))
+	e.Path = misfit.Pointer(problems[0].InstanceLocation)
 	return notes, e
 }
 

@@ -87,6 +87,7 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 	if browses(tool) && len(m.Hosts) == 0 {
 		m.Hosts = []profiles.HostFact{{Param: pageParam, Doubt: unknownPage, New: true, Beyond: !meant.Confined}}
 	}
+	v.box(t.Server).keep(m, tool, ws)
 	if m.Leaves() {
 		m.Carries = secretsIn("", args)
 	}
@@ -236,7 +237,8 @@ func (v *View) accepted() map[string]bool {
 }
 
 // leadsElsewhere refuses c if one of its paths or hosts is not what it was when c was
-// judged first: somebody may have replaced a folder by a link since. Between this
+// judged first, or its server is kept to less: somebody may have replaced a folder by a
+// link since. Between this
 // moment and the one in which the server opens the file nobody looks any more.
 func leadsElsewhere(r *Run, c *call) error {
 	now := r.meaning(r.gate.View(), c)
@@ -253,5 +255,5 @@ func leadsElsewhere(r *Run, c *call) error {
 			return denied(c, approval.Stale, was.Param+" is another host now")
 		}
 	}
-	return nil
+	return loosened(c, c.began, now)
 }

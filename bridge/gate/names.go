@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/misfit"
 	"codemode-bridge/profiles"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -82,11 +83,11 @@ func (t twins) text(hidden canon.DisplayOptions) string {
 		}
 		way = append(way, s.name)
 	}
-	at := func(name string) string { return placeText(append(way[:len(way):len(way)], name), hidden) }
+	at := func(name string) string { return misfit.Place(append(way[:len(way):len(way)], name), hidden) }
 	if a, b := at(t.a), at(t.b); a != b {
 		return fmt.Sprintf("%s and %s differ in case alone", a, b)
 	}
-	return "two names in " + placeText(way, hidden) + " differ in case alone" // beneath a hidden one
+	return "two names in " + misfit.Place(way, hidden) + " differ in case alone" // beneath a hidden one
 }
 
 // checkNames refuses twins if the server might read the one that was not decided
@@ -115,7 +116,7 @@ func checkNames(tool *catalog.Tool, schema *jsonschema.Schema, args map[string]a
 			return nil, newArgumentError(tool, t.text(hidden)+", so the server may read either: give one of them")
 		}
 	}
-	for _, t := range found[:min(len(found), maxNoted)] {
+	for _, t := range found[:min(len(found), misfit.MaxNoted)] {
 		notes = append(notes, t.text(hidden))
 	}
 	if more := len(found) - len(notes); more > 0 {

@@ -26,6 +26,8 @@ type View struct {
 	Awaited []string
 	// Meanings are what is known of servers, by their configured names.
 	Meanings map[string]Meant
+	// Box says what the system keeps the program of a server to now; nil: nothing.
+	Box func(server string) Box
 	// Unreviewed are the tools whose present definition nobody has accepted.
 	Unreviewed map[ToolName]UnreviewedTool
 
@@ -61,6 +63,13 @@ func (v *View) unreviewed(t *catalog.Tool) (UnreviewedTool, bool) {
 	}
 	u, ok := v.Unreviewed[ToolName{t.Server, t.Name}]
 	return u, ok
+}
+
+func (v *View) box(server string) Box {
+	if v.Box == nil {
+		return Box{}
+	}
+	return v.Box(server)
 }
 
 // Facts returns what policy may know about a tool, without the facts of a call. An

@@ -59,6 +59,7 @@ type Options struct {
 	// Listed are the tools of the servers that have listed them.
 	Listed   func() map[string][]catalog.Definition
 	Observed func(tool *catalog.Tool, limit int) catalog.Observation // of past answers
+	Box      func(server string) gate.Box                            // what the system keeps its program to now; nil: nothing
 	Pins     *pins.Store
 	LookOnly bool                     // what servers list is not written down in Pins
 	Hide     func(text string) string // takes known secrets out
@@ -199,7 +200,7 @@ func stale(view *gate.View) int {
 // have listed or, before that, had in the last run.
 func (m *Maker) viewLocked() *gate.View {
 	listed := m.o.Listed()
-	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Complete: true, Identities: m.configured.Identities, Meanings: m.configured.Meanings}
+	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Complete: true, Identities: m.configured.Identities, Meanings: m.configured.Meanings, Box: m.o.Box}
 	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts}
 	for _, s := range m.configured.Servers {
 		view.Trusted[s.Name] = s.Trusted

@@ -69,6 +69,19 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 	return all
 }
 
+// box says what the system keeps the program of a server to now.
+func (p *parts) box(server string) gate.Box {
+	in := p.upstreams.Boxed(server)
+	if in == nil {
+		return gate.Box{}
+	}
+	box := gate.Box{Files: in.Held.Writes && in.Held.Reads, Write: in.Box.Write, Read: in.Box.Read, Net: in.Held.Net}
+	for _, host := range in.Box.Net.Hosts {
+		box.Hosts = append(box.Hosts, host.Name)
+	}
+	return box
+}
+
 // meaningOf returns what is known of a tool, as far as policy may go by it.
 func meaningOf(cfg *config.Config, server, tool string) audit.Meaning {
 	is := meanings(cfg)[server]

@@ -35,6 +35,7 @@ type answer struct {
 	Steps   Steps       `json:"steps"`
 	Failed  string      `json:"failed"`  // why there is no program
 	Root    bool        `json:"root"`    // because it could not make a root
+	Lacking bool        `json:"lacking"` // because the box is required and not all of it holds
 	Sockets []described `json:"sockets"` // passed on with the answer
 }
 
@@ -144,6 +145,9 @@ func (o order) enter() (a answer, fds []int) {
 	a.Steps.record(Calls, err)
 	if noSockets {
 		a.Steps.record(Network, err)
+	}
+	if o.Box.Require && len(o.Box.Lacks(a.Steps)) > 0 {
+		a.Failed, a.Lacking = "the box is required", true
 	}
 	return a, fds
 }

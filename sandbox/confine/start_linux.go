@@ -31,16 +31,16 @@ func (b Box) Start(launcher string, command func() *exec.Cmd) (*Program, error) 
 	for {
 		p, err := try.start(launcher, command())
 		if err == nil {
-			for step, why := range reasons {
-				if !p.Steps.On(step) {
-					p.Steps[step] = why
-				}
-			}
+			explain(p.Steps, reasons)
 			return p, nil
 		}
 		var no *refusedError
 		if !errors.As(err, &no) {
 			return nil, err
+		}
+		if no.lacking != nil {
+			explain(no.lacking, reasons)
+			return nil, &LacksError{b.Lacks(no.lacking)}
 		}
 		why := no.Error()
 		switch {
@@ -62,10 +62,20 @@ func (b Box) Start(launcher string, command func() *exec.Cmd) (*Program, error) 
 	}
 }
 
+// explain adds to the steps of the last try why those of others do not hold.
+func explain(steps, reasons Steps) {
+	for step, why := range reasons {
+		if !steps.On(step) {
+			steps[step] = why
+		}
+	}
+}
+
 // A refusedError says that the system does not allow a step.
 type refusedError struct {
-	err  error
-	root bool
+	err     error
+	root    bool
+	lacking Steps // that do not suffice for a box that is required
 }
 
 func (e *refusedError) Error() string { return e.err.Error() }
@@ -101,7 +111,11 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 	theirs.Close()
 	a, files, err := o.talk(ours)
 	if err == nil && a.Failed != "" {
-		err = &refusedError{errors.New(a.Failed), a.Root}
+		no := &refusedError{err: errors.New(a.Failed), root: a.Root}
+		if a.Lacking {
+			no.lacking = a.Steps
+		}
+		err = no
 	}
 	if err != nil {
 		cmd.Process.Kill()

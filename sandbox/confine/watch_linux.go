@@ -224,7 +224,7 @@ func cover(path, text string) error {
 
 // Had reports whether every box has a path of the system, to read.
 func Had(path string) bool {
-	return ofSystem(path) || path == "/etc" || path == resolver || slices.ContainsFunc(settings, func(name string) bool {
+	return OfSystem(path) || path == "/etc" || path == resolver || slices.ContainsFunc(settings, func(name string) bool {
 		at := "/etc/" + name
 		return path == at || strings.HasPrefix(path, at+"/")
 	})

@@ -27,4 +27,4 @@ func (w *Watched) Follow(func(Use)) {}
 func (w *Watched) Close() { w.Program.Close() }
 
 // Had is for Linux.
-func Had(path string) bool { return ofSystem(path) }
+func Had(path string) bool { return OfSystem(path) }
