@@ -89,9 +89,9 @@ func TestDoctorBoxes(t *testing.T) {
 	t.Parallel()
 	holds := &upstream.BoxStatus{Is: "confined: writes app, no network", Steps: confine.Steps{"files": "on"}}
 	got := new(Checkup).boxes([]Trial{
-		{Name: "remote"}, {Name: "a", Box: &upstream.BoxStatus{Is: upstream.NotConfined}}, {Name: "kept", Box: holds},
-		{Name: "b", Box: holds, lacks: []string{"network: not permitted"}}, {Name: "c", Box: &upstream.BoxStatus{Is: upstream.NotConfined}},
-		{Name: "d", Box: holds, lacks: []string{"network: not permitted"}}, {Name: "e", Box: holds, lacks: []string{"files: no root", "calls: none"}},
+		{Name: "remote"}, {Name: "a", kept: &upstream.BoxStatus{Is: upstream.NotConfined}}, {Name: "kept", kept: holds},
+		{Name: "b", kept: holds, lacks: []string{"network: not permitted"}}, {Name: "c", kept: &upstream.BoxStatus{Is: upstream.NotConfined}},
+		{Name: "d", kept: holds, lacks: []string{"network: not permitted"}}, {Name: "e", kept: holds, lacks: []string{"files: no root", "calls: none"}},
 	})
 	const do = `policy does not count on that; "require": true in "confine" refuses to start a server so`
 	want := []Finding{
@@ -102,7 +102,7 @@ func TestDoctorBoxes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if all := new(Checkup).boxes([]Trial{{Name: "remote"}, {Name: "kept", Box: holds}}); len(all) > 0 {
+	if all := new(Checkup).boxes([]Trial{{Name: "remote"}, {Name: "kept", kept: holds}}); len(all) > 0 {
 		t.Errorf("there is nothing to say, and it says %v", all)
 	}
 }

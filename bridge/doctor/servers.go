@@ -17,7 +17,7 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 		return nil
 	}
 	up.states, up.listed = map[string]upstream.State{}, map[string][]upstream.Tool{}
-	all, tried := make([]Finding, len(up.config.Servers)), make([]Trial, len(up.config.Servers))
+	all, trials := make([]Finding, len(up.config.Servers)), make([]Trial, len(up.config.Servers))
 	var mu sync.Mutex // guards up.states and up.listed
 	var trying sync.WaitGroup
 	for i, s := range up.config.Servers {
@@ -35,28 +35,28 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 				up.listed[s.Name] = t.Listed
 			}
 			mu.Unlock()
-			all[i], tried[i] = up.tried(t, s.NoAuth), t
+			all[i], trials[i] = up.tried(t, s.NoAuth), t
 		})
 	}
 	trying.Wait()
-	return append(all, up.boxes(tried)...)
+	return append(all, up.boxes(trials)...)
 }
 
 // boxes says what keeps the programs of servers: one finding for all boxes that lack the
 // same, and one for all servers that have none, which nobody has to have.
-func (up *Checkup) boxes(tried []Trial) (all []Finding) {
+func (up *Checkup) boxes(trials []Trial) (all []Finding) {
 	var without, reasons []string
 	lacking := map[string][]string{}
-	for _, t := range tried {
+	for _, t := range trials {
 		switch {
-		case t.Box == nil:
+		case t.kept == nil:
 		case len(t.lacks) > 0:
 			why := strings.Join(t.lacks, "; ")
 			if lacking[why] == nil {
 				reasons = append(reasons, why)
 			}
 			lacking[why] = append(lacking[why], t.Name)
-		case len(t.Box.Steps) == 0:
+		case len(t.kept.Steps) == 0:
 			without = append(without, t.Name)
 		}
 	}
