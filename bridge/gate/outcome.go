@@ -34,7 +34,8 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 // intent makes the record of a call that is about to be sent.
 func (c *call) intent() ledger.Record {
 	rec := c.record(ledger.Intent)
-	rec.Sent, rec.Box = len(c.args.Bytes()), c.gate.View().box(c.tool.Server).Steps
+	rec.Box = c.gate.View().box(c.tool.Server).Steps
+	rec.Sent = len(c.args.Bytes())
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
 	if c.verdict != nil {
 		rec.Grant, rec.GrantUses = c.verdict.Use.Grant, c.verdict.Use.Of
