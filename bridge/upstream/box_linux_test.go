@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -394,6 +395,11 @@ func TestThroughProxy(t *testing.T) {
 // What a box costs: the start of a server until its tools are listed, and a call.
 func BenchmarkBox(b *testing.B) {
 	spec, _ := boxed(b, script{})
+	spec.Box.Launcher = filepath.Join(b.TempDir(), "codemode-worker")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", spec.Box.Launcher, "codemode-bridge/cmd/codemode-worker")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("building the launcher: %v\n%s", err, out)
+	}
 	free := spec
 	free.Box = nil
 	for name, spec := range map[string]Spec{"without": free, "with": spec} {
