@@ -38,6 +38,7 @@ type order struct {
 
 	Namespaces bool `json:"namespaces"` // it has them
 	Root       bool `json:"root"`       // it shall make a root of its own
+	Watch      bool `json:"watch"`      // no box: what the program uses is noted
 
 	Most int   `json:"most"` // processes
 	last error // why it does not end first when memory is short
@@ -171,6 +172,9 @@ func (o order) temp() string {
 
 // enter takes the steps, in an order in which each can still be taken.
 func (o order) enter() (a answer, fds []int) {
+	if o.Watch {
+		return o.watch()
+	}
 	a.Steps = make(Steps)
 	if o.Root {
 		if err := newRoot(o); err != nil {
