@@ -457,3 +457,35 @@ func BenchmarkBox(b *testing.B) {
 		})
 	}
 }
+
+// A program that an interpreter runs can be read with its package, and never with all of
+// the home folder.
+func TestPackageOf(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(base, "home")
+	for _, file := range []string{"home/server.js", "home/loose/a.js", "home/app/package.json", "home/app/dist/a.js", "home/tools/node_modules/x/dist/a.js"} {
+		path := filepath.Join(base, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"node server.js":                           "home/server.js",
+		"node --flag loose/a.js x":                 "home/loose",
+		"node app/dist/a.js":                       "home/app",
+		"node tools/node_modules/x/dist/a.js /any": "home/tools/node_modules",
+		"python3.12 app/dist/a.js":                 "home/app",
+		"node none.js":                             "",
+		"cat server.js":                            "",
+	} {
+		if want != "" {
+			want = filepath.Join(base, want)
+		}
+		if got := codeOf(program{args: strings.Fields(args), dir: home, env: []string{"HOME=" + home}}); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+}
