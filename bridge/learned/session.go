@@ -156,6 +156,9 @@ func (p *ports) seen(use confine.Use) {
 // Named reports whether the names of hosts are known; if not, why.
 func (s *Session) Named() (bool, string) { return s.watched.Own, s.watched.Why }
 
+// Temp is the server's folder for temporary files, which is gone with it.
+func (s *Session) Temp() string { return s.watched.Temp }
+
 // Tools lists the names of the server's tools.
 func (s *Session) Tools(ctx context.Context) ([]string, error) {
 	var names []string

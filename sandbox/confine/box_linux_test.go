@@ -10,74 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
-
-// What a program in a box tries, by name: each returns nil if it succeeded. There is
-// what it may touch and what it may not.
-var attempts = map[string]func(around) error{
-	// What a box allows.
-	"write in it":        func(p around) error { return os.WriteFile(filepath.Join(p.Write, "new"), nil, 0o600) },
-	"rename in it":       func(p around) error { return os.Rename(filepath.Join(p.Write, "had"), filepath.Join(p.Write, "has")) },
-	"read what is named": func(p around) error { _, err := os.ReadFile(filepath.Join(p.Read, "text")); return err },
-	"a temporary file":   func(around) error { return os.WriteFile("/tmp/x", nil, 0o600) },
-	"a file at home":     func(around) error { return os.WriteFile(filepath.Join(os.Getenv("HOME"), "x"), nil, 0o600) },
-	"start a program":    func(around) error { return exec.Command("/bin/true").Run() },
-	"talk to itself":     talkToItself,
-
-	// What it does not.
-	"read a key":                func(p around) error { _, err := os.ReadFile(p.Key); return err },
-	"read a key by a link":      func(p around) error { return byLink(p, os.Symlink) },
-	"read a key by a hard link": func(p around) error { return byLink(p, os.Link) },
-	"read a key by /proc": func(p around) error {
-		_, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/root" + p.Key)
-		return err
-	},
-	"read a key by a descriptor": byDescriptor,
-	"write what it may read":     func(p around) error { return os.WriteFile(filepath.Join(p.Read, "text"), []byte("x"), 0o600) },
-	"write beside it":            func(p around) error { return os.WriteFile(p.Canary, []byte("x"), 0o600) },
-	"move out of it":             func(p around) error { return reached(os.Rename(filepath.Join(p.Write, "had"), p.Canary), p) },
-	"write /etc/passwd":          func(around) error { return os.WriteFile("/etc/passwd", nil, 0o600) },
-	"read /etc/shadow":           func(around) error { _, err := os.ReadFile("/etc/shadow"); return err },
-	"mount":                      func(p around) error { return unix.Mount("/", p.Write, "", unix.MS_BIND, "") },
-	"mount it for writing":       func(p around) error { return unix.Mount("", p.Read, "", unix.MS_REMOUNT|unix.MS_BIND, "") },
-	"new namespaces":             func(around) error { return unix.Unshare(unix.CLONE_NEWUSER | unix.CLONE_NEWNS) },
-	"another root":               func(p around) error { return unix.Chroot(p.Write) },
-	"trace its launcher":         func(around) error { return unix.PtraceAttach(os.Getppid()) },
-	"end the bridge":             func(p around) error { return unix.Kill(p.Bridge, 0) },
-	"see the bridge":             func(p around) error { return sees(p.Bridge) },
-	"the bridge's socket":        func(p around) error { return dial("unix", p.Socket) },
-	"an abstract socket":         func(p around) error { return dial("unix", p.Abstract) },
-	"the bridge's port":          func(p around) error { return dial("tcp", p.Port) },
-	"a host":                     func(around) error { return dial("tcp", "203.0.113.7:443") },
-	"a name":                     func(around) error { _, err := net.LookupHost("api.example.com"); return err },
-	"raw packets":                func(around) error { return socket(unix.AF_PACKET, unix.SOCK_RAW) },
-	"another kind of network":    func(around) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM) },
-	"the kernel's keys": func(around) error {
-		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
-		return err
-	},
-	"io_uring":             func(around) error { return call(unix.SYS_IO_URING_SETUP, 1) },
-	"bpf":                  func(around) error { return call(unix.SYS_BPF, 0) },
-	"files by handle":      func(around) error { return call(unix.SYS_OPEN_BY_HANDLE_AT, uintptr(unix.AT_FDCWD&0xffffffff)) },
-	"type into a terminal": func(around) error { return unix.IoctlSetInt(0, unix.TIOCSTI, 0) },
-	"the disk":             func(around) error { return unix.Mknod("/tmp/disk", unix.S_IFBLK|0o600, int(unix.Mkdev(254, 0))) },
-}
-
-// inside are the attempts that a box allows.
-var inside = []string{"write in it", "rename in it", "read what is named", "a temporary file", "a file at home", "start a program", "talk to itself"}
-
-// A around is what the attempts are about.
-type around struct {
-	Write, Read, Key, Canary, Socket, Abstract, Port string
-	Bridge                                           int
-}
 
 const attemptsVariable = "CODEMODE_TEST_ATTEMPTS"
 
@@ -94,97 +35,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// attempt makes all attempts, and prints what became of them.
-func attempt(text string) int {
-	var p around
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	got := map[string]string{}
-	for name, try := range attempts {
-		got[name] = "done"
-		if err := try(p); err != nil {
-			got[name] = err.Error()
-		}
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(got); err != nil {
-		return 1
-	}
-	return 0
-}
-
-func reached(err error, p around) error {
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(p.Canary); err != nil {
-		return err
-	}
-	return nil
-}
-
-func byLink(p around, link func(string, string) error) error {
-	name := filepath.Join(p.Write, "link")
-	defer os.Remove(name)
-	if err := link(p.Key, name); err != nil {
-		return err
-	}
-	_, err := os.ReadFile(name)
-	return err
-}
-
-// byDescriptor looks for a folder of the machine among the descriptors that it has.
-func byDescriptor(p around) error {
-	for fd := 3; fd < 64; fd++ {
-		if f, err := unix.Openat(fd, strings.TrimPrefix(p.Key, "/"), unix.O_RDONLY, 0); err == nil {
-			unix.Close(f)
-			return nil
-		}
-	}
-	return errors.New("none leads there")
-}
-
-func sees(pid int) error {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err == nil && !bytes.Contains(b, []byte("confine.test")) {
-		return errors.New("it is another process")
-	}
-	return err
-}
-
-func dial(network, address string) error {
-	c, err := net.DialTimeout(network, address, time.Second)
-	if err == nil {
-		c.Close()
-	}
-	return err
-}
-
-func socket(family, kind int) error {
-	fd, err := unix.Socket(family, kind, 0)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
-}
-
-func call(number, first uintptr) error {
-	if _, _, errno := unix.RawSyscall(number, first, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-func talkToItself(around) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	return dial("tcp", l.Addr().String())
-}
-
 // boxes skips a test where no launcher works: the system call that reaches all threads
 // is not there in a program with C code, such as one built for the race detector.
 func boxes(t *testing.T) {
@@ -194,24 +44,25 @@ func boxes(t *testing.T) {
 	}
 }
 
-// A program in a box can do what the box allows, and nothing of what it does not.
-func TestBox(t *testing.T) {
-	boxes(t)
+// places makes what the attempts are about.
+func newAround(t *testing.T) (p around, base string) {
+	t.Helper()
 	base, err := os.MkdirTemp("/var/tmp", "box") // a box has a /tmp of its own
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	p := around{
-		Write: filepath.Join(base, "write"), Read: filepath.Join(base, "read"), Key: filepath.Join(base, "home", ".ssh", "id"),
-		Canary: filepath.Join(base, "canary"), Socket: filepath.Join(base, "s"), Abstract: "@codemode-" + strconv.Itoa(os.Getpid()), Bridge: os.Getpid(),
+	p = around{
+		Write: filepath.Join(base, "write"), Read: filepath.Join(base, "read"), Kept: filepath.Join(base, "write", "a", "kept"),
+		Key: filepath.Join(base, "home", ".ssh", "id"), Canary: filepath.Join(base, "canary"), Spare: filepath.Join(base, "spare"),
+		Socket: filepath.Join(base, "s"), Abstract: "@codemode-" + filepath.Base(base), Bridge: os.Getpid(),
 	}
-	for _, folder := range []string{p.Write, p.Read, filepath.Dir(p.Key)} {
+	for _, folder := range []string{p.Write, p.Read, p.Kept, filepath.Dir(p.Key)} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{p.Key, filepath.Join(p.Read, "text"), filepath.Join(p.Write, "had")} {
+	for _, name := range []string{p.Key, p.Spare, filepath.Join(p.Read, "text"), filepath.Join(p.Kept, "text"), filepath.Join(p.Write, "had"), filepath.Join(p.Write, "had2"), filepath.Join(p.Write, "had3")} {
 		if err := os.WriteFile(name, []byte("secret"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -226,93 +77,271 @@ func TestBox(t *testing.T) {
 			p.Port = l.Addr().String()
 		}
 	}
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Datagrams = c.LocalAddr().String()
+	var echo sync.WaitGroup
+	echo.Go(func() {
+		b := make([]byte, 16)
+		for {
+			n, from, err := c.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			_, _ = c.WriteTo(b[:n], from)
+		}
+	})
+	t.Cleanup(func() { c.Close(); echo.Wait() })
+	return p, base
+}
+
+func executable(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return self
+}
+
+// A program in a box can do what the box allows, and nothing of what it does not. So it is
+// also where the system allows less than all of a box, but for what the steps then say. And
+// without a box the attempts succeed.
+func TestBox(t *testing.T) {
+	boxes(t)
+	const memory = "memory is not bounded: no control group is delegated to this program"
+	theKept := []string{"write what is kept in it", "remove what is kept in it", "rename what is kept in it", "rename what holds what is kept"}
+	for _, row := range []struct {
+		name    string
+		narrow  func(*order)
+		steps   Steps
+		but     []string // attempts that succeed
+		without []string // what it cannot do
+	}{
+		{
+			name:   "all steps",
+			narrow: func(*order) {},
+			steps:  Steps{Files: on, Processes: on, Network: on, Landlock: on, Powers: on, Calls: on, Limits: memory},
+		},
+		{
+			name:    "no root of its own",
+			narrow:  func(o *order) { o.Root = false },
+			steps:   Steps{Processes: on, Network: on, Landlock: "cannot keep KEPT from being changed, inside WRITE", Powers: on, Calls: on, Limits: memory},
+			but:     theKept,
+			without: []string{"a file at home"},
+		},
+		{
+			name:    "no namespaces",
+			narrow:  func(o *order) { o.Root, o.Namespaces = false, false },
+			steps:   Steps{Network: on, Landlock: "cannot keep KEPT from being changed, inside WRITE", Powers: on, Calls: on, Limits: "processes are not bounded: this kernel counts those of the user everywhere; " + memory},
+			but:     append([]string{"see the bridge"}, theKept...),
+			without: []string{"a file at home", "talk to itself"},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, base := newAround(t)
+			self := executable(t)
+			o, err := Box{Write: []string{p.Write}, Read: []string{p.Read, p.Kept, filepath.Dir(self)}}.order()
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.narrow(&o)
+			var out bytes.Buffer
+			run, err := o.start(self, func() *exec.Cmd {
+				c := attempting(t, self, base, p)
+				c.Stdout, c.Stderr = &out, os.Stderr
+				return c
+			}())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer run.Close()
+			names := strings.NewReplacer("KEPT", p.Kept, "WRITE", p.Write)
+			for step, want := range row.steps {
+				row.steps[step] = names.Replace(want)
+			}
+			if diff := cmp.Diff(row.steps, run.Steps); diff != "" {
+				t.Errorf("steps, want and got:\n%s", diff)
+			}
+			if err := run.Cmd.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+				t.Fatalf("%s: %v", out.Bytes(), err)
+			}
+			for name := range use {
+				if done := got[name] == "done"; done == slices.Contains(row.without, name) {
+					t.Errorf("%s: %s", name, got[name])
+				}
+			}
+			for name := range attempts {
+				if got[name] == "done" && !slices.Contains(row.but, name) {
+					t.Errorf("%s: it could", name)
+				}
+			}
+			for _, name := range []string{p.Key, p.Spare, filepath.Join(p.Read, "text")} {
+				if b, err := os.ReadFile(name); string(b) != "secret" {
+					t.Errorf("%s has %q now (%v)", name, b, err)
+				}
+			}
+			if _, err := os.Lstat(p.Canary); err == nil {
+				t.Error("something was written beside the box")
+			}
+		})
+	}
+	t.Run("no box", func(t *testing.T) {
+		p, base := newAround(t)
+		c := attempting(t, executable(t), base, p)
+		c.Env = append(c.Env, attemptsVariable+"_HARMLESS=1")
+		c.Stderr = os.Stderr
+		text, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		for name, what := range got {
+			if what != "done" && !slices.Contains(elsewhere, name) {
+				t.Errorf("%s: %s", name, what)
+			}
+		}
+	})
+}
+
+// attempting is a program that makes the attempts.
+func attempting(t *testing.T, self, base string, p around) *exec.Cmd {
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := Box{Write: []string{p.Write}, Read: []string{p.Read, filepath.Dir(self)}}
-	var out bytes.Buffer
-	run, err := box.Start(self, func() *exec.Cmd {
-		c := exec.Command(self)
-		c.Env = []string{"HOME=" + filepath.Join(base, "home"), attemptsVariable + "=" + string(text)}
-		c.Stdout, c.Stderr = &out, os.Stderr
-		return c
-	})
+	c := exec.Command(self)
+	c.Env = []string{
+		"HOME=" + filepath.Join(base, "home"), attemptsVariable + "=" + string(text),
+		"SSH_AUTH_SOCK=" + p.Socket, "DISPLAY=:0", "TMPDIR=" + os.TempDir(),
+	}
+	return c
+}
+
+// An ordinary user has the same boxes as root.
+func TestBoxesOfAnOrdinaryUser(t *testing.T) {
+	boxes(t)
+	if os.Getuid() != 0 {
+		t.Skip("the other tests are run by one")
+	}
+	folder, err := os.MkdirTemp("/var/tmp", "box")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer run.Close()
-	for step, how := range run.Steps {
-		if how != on {
-			t.Errorf("%s: %s", step, how)
-		}
-	}
-	if err := run.Cmd.Wait(); err != nil {
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	text, err := os.ReadFile(executable(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatalf("%s: %v", out.Bytes(), err)
+	self := filepath.Join(folder, "confine.test")
+	const nobody = 65534
+	temp := filepath.Join(folder, "tmp")
+	if err := errors.Join(os.Chmod(folder, 0o755), os.WriteFile(self, text, 0o755), os.Mkdir(temp, 0o700), os.Chown(temp, nobody, nobody)); err != nil {
+		t.Fatal(err)
 	}
-	allowed := map[string]bool{}
-	for _, name := range inside {
-		allowed[name] = true
+	c := exec.Command(self, "-test.run", "^(TestBox|TestNothingOutlivesABox|TestForkBomb)$", "-test.v")
+	c.Dir, c.Env = "/", []string{"PATH=/usr/bin:/bin", "TMPDIR=" + temp}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := c.CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("--- SKIP")) || !bytes.Contains(out, []byte("--- PASS: TestBox")) {
+		t.Errorf("%v:\n%s", err, out)
 	}
-	for name := range attempts {
-		if done := got[name] == "done"; done != allowed[name] {
-			t.Errorf("%s: %s", name, got[name])
-		}
+}
+
+// A box has a bound on its processes, and one that reaches it leaves the machine alone.
+func TestForkBomb(t *testing.T) {
+	boxes(t)
+	if !kernel(6, 14) && (os.Getuid() == 0 || !kernel(5, 14)) {
+		t.Skip("this kernel bounds the processes of no namespace")
 	}
-	if _, err := os.Stat(p.Canary); err == nil {
-		t.Error("something was written beside the box")
+	const most, tries = 320, 400
+	o, err := Box{}.order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Most = most
+	// The processes wait for the pipe to end, which the first of them keeps open.
+	c := exec.Command("/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; sleep 1000 & done; echo all", tries))
+	c.Env = []string{"PATH=/usr/bin:/bin"}
+	var out bytes.Buffer
+	c.Stdout = &out
+	p, err := o.start(executable(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	_ = p.Cmd.Wait() // the shell gives up
+	lines := strings.Fields(out.String())
+	if last := lines[len(lines)-1]; last == "all" || len(lines) < most/2 {
+		t.Errorf("of at most %d processes it began %d, and ended with %q", most, len(lines), last)
 	}
 }
 
 // All that a program started ends with it, and it ends with the bridge.
 func TestNothingOutlivesABox(t *testing.T) {
 	boxes(t)
-	for name, end := range map[string]func(*Program){
-		"the program ends": func(p *Program) {},
-		"the bridge ends":  func(p *Program) { p.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			script := "setsid sleep 1000 & exit 0"
-			if name == "the bridge ends" {
-				script = "setsid sleep 1000 & sleep 1000"
-			}
-			p, err := Box{}.Start(self, func() *exec.Cmd {
+	for _, namespaces := range []bool{true, false} {
+		for _, end := range []string{"the program ends", "the bridge ends"} {
+			t.Run(fmt.Sprintf("%s, namespaces: %v", end, namespaces), func(t *testing.T) {
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Two that nobody waits for, in sessions of their own, one of them with a child.
+				script := "(setsid sh -c 'sleep 1000 & sleep 1000' &); setsid sleep 1000 & exit 0"
+				if end == "the bridge ends" {
+					script = strings.Replace(script, "exit 0", "sleep 1000", 1)
+				}
+				o, err := Box{}.order()
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Namespaces, o.Root = namespaces, namespaces
 				c := exec.Command("/bin/sh", "-c", script)
 				c.Env = []string{"PATH=/usr/bin:/bin"}
 				c.Stdout = w
-				return c
+				p, err := o.start(executable(t), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Close()
+				if end == "the bridge ends" {
+					p.Close()
+				} else {
+					defer p.Close()
+				}
+				if _, err := io.ReadAll(r); err != nil { // ends when nobody has the pipe any more
+					t.Fatal(err)
+				}
+				var exit *exec.ExitError
+				if err := p.Cmd.Wait(); err != nil && !errors.As(err, &exit) {
+					t.Fatal(err)
+				}
+				if exit != nil && exit.Sys().(syscall.WaitStatus).Signaled() {
+					t.Errorf("the launcher was killed: %v", exit)
+				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Close()
-			end(p)
-			if _, err := io.ReadAll(r); err != nil { // ends when nobody has the pipe any more
-				t.Fatal(err)
-			}
-			var exit *exec.ExitError
-			if err := p.Cmd.Wait(); err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
-			if exit != nil && exit.Sys().(syscall.WaitStatus).Signaled() {
-				t.Errorf("the launcher was killed: %v", exit)
-			}
-		})
+		}
+	}
+}
+
+// What a kernel has is known by its release.
+func TestKernel(t *testing.T) {
+	for release, want := range map[string]bool{
+		"6.14.0": true, "6.14": true, "6.14-rc1": true, "6.18.44-fc-v669": true, "7.0.1": true, "10.0": true,
+		"6.13.9": false, "6.8.0-41-generic": false, "5.15.0": false, "": false, "x.y": false, "6": false, "6.x": false,
+	} {
+		if got := atLeast(release, 6, 14); got != want {
+			t.Errorf("%q: %v", release, got)
+		}
 	}
 }

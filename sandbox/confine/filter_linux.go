@@ -129,9 +129,10 @@ func (f Filter) Install() error {
 var refused = []uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_FANOTIFY_INIT, unix.SYS_PROCESS_MADVISE, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
-	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR,
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
 	unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_SYSLOG,
@@ -142,9 +143,14 @@ var refused = []uintptr{
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// filter is the filter of a server. Without a network namespace a box that has no network
-// refuses sockets that could reach one.
-func filter(noSockets bool) Filter {
+// sockets are those that a box leaves, besides pairs.
+type sockets struct {
+	internet bool // of TCP and UDP; a network of its own needs no refusal
+	local    bool // Unix sockets; a root of its own has none of the machine's
+}
+
+// filter is the filter of a server.
+func filter(s sockets) Filter {
 	f := NewFilter(Missing)
 	for _, number := range refused {
 		f.Call(number, Refuse)
@@ -155,16 +161,26 @@ func filter(noSockets bool) Filter {
 		f.Refuses(unix.SYS_IOCTL, 1, Equal, what, Refuse)
 	}
 	// Of sockets, those that programs use.
-	f.add(Equal, unix.SYS_SOCKET, 0, 1+4*2+1)
+	const denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
+	families := []struct {
+		family uint32
+		leave  bool
+	}{{unix.AF_UNIX, s.local}, {unix.AF_INET, s.internet}, {unix.AF_INET6, s.internet}}
+	f.add(Equal, unix.SYS_SOCKET, 0, uint8(1+2*len(families)+5))
 	f.add(load, dataArgs, 0, 0)
-	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
+	for _, k := range families {
 		what := uint32(GoOn)
-		if noSockets && family != unix.AF_UNIX {
-			what = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
+		if !k.leave {
+			what = denied
 		}
-		f.add(Equal, family, 0, 1)
+		f.add(Equal, k.family, 0, 1)
 		f.Say(what)
 	}
+	// The kernel tells about the network by one, and about much else by its others.
+	f.add(Equal, unix.AF_NETLINK, 0, 3)
+	f.add(load, dataArgs+2*8, 0, 0)
+	f.add(Equal, unix.NETLINK_ROUTE, 0, 1)
+	f.Say(GoOn)
 	f.Say(unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT))
 	f.Say(GoOn)
 	return f

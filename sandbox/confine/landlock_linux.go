@@ -26,6 +26,7 @@ const (
 type access struct {
 	read, write, run []string // paths and all below them
 	anyNet           bool     // TCP at all
+	links            bool     // follow links among them: nobody else has made any
 }
 
 // restrict keeps all threads of this process, and what they start, to what access
@@ -76,7 +77,7 @@ func restrict(a access) error {
 		{a.run, reading | unix.LANDLOCK_ACCESS_FS_EXECUTE},
 	} {
 		for _, path := range kind.paths {
-			if err := leave(int(fd), path, kind.leave&all); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := a.leave(int(fd), path, kind.leave&all); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("allowing %s: %w", path, err)
 			}
 		}
@@ -85,8 +86,12 @@ func restrict(a access) error {
 }
 
 // leave adds to a rule set that path, and what is below it, may be used so.
-func leave(rules int, path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+func (a access) leave(rules int, path string, rights uint64) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}
+	if !a.links && !OfSystem(path) && !within(path, "/etc") {
+		how.Resolve = unix.RESOLVE_NO_SYMLINKS
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,9 +31,17 @@ type order struct {
 	Dir  string   `json:"dir"`
 	Home string   `json:"home"`
 
+	Places []place `json:"places"` // where the paths of the box lead
+	Links  []link  `json:"links"`  // on the way there
+	Temp   string  `json:"temp"`   // for temporary files, without a root of its own
+	Group  string  `json:"group"`  // why it has no control group; empty: it has one
+
 	Namespaces bool `json:"namespaces"` // it has them
 	Root       bool `json:"root"`       // it shall make a root of its own
 	Watch      bool `json:"watch"`      // no box: what the program uses is noted
+
+	Most int   `json:"most"` // processes
+	last error // why it does not end first when memory is short
 }
 
 // An answer is what the launcher says before it starts the program.
@@ -42,8 +56,20 @@ type answer struct {
 // Main is the launcher. It returns when it could not start the program, or with the
 // program's end.
 func Main() (code int) {
+	last := endFirst() // impossible later
+	// The program will run as the same user, and must not look into this process.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "hiding the launcher of a box:", err)
+		return 2
+	}
+	// Nothing that this process has but the three is the program's.
+	if err := unix.CloseRange(control, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		const most = 1 << 16 // an older kernel has no such call
+		for fd := control; fd < most; fd++ {
+			unix.CloseOnExec(fd)
+		}
+	}
 	file := os.NewFile(control, "control")
-	unix.CloseOnExec(control)
 	b, err := readFrame(file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "codemode-worker box is started by codemode-bridge alone:", err)
@@ -54,6 +80,7 @@ func Main() (code int) {
 		fmt.Fprintln(os.Stderr, "reading the order:", err)
 		return 2
 	}
+	o.last = last
 	a, fds := o.enter()
 	if err := say(a, fds); err != nil || a.Failed != "" {
 		return 2
@@ -64,20 +91,32 @@ func Main() (code int) {
 	// The program gets these signals itself, since it is in the same process group.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: environ(o), Files: []uintptr{0, 1, 2}})
+	// Without a namespace of processes, those that lose their parent become this one's.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "keeping what the program leaves behind:", err)
+		return 2
+	}
+	// Of Landlock each thread has its own, and one may signal what was started with the same.
+	runtime.LockOSThread()
+	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.Box.environ(os.Environ(), o.temp()), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "starting %s in its box: %v\n", o.Path, err)
 		return 127
 	}
-	// The bridge holds the other end as long as it lives.
-	go func() {
-		io.Copy(io.Discard, file)
-		os.Exit(1)
-	}()
 	for _, fd := range []int{0, 1, 2} {
 		unix.Close(fd) // they are the program's now, and end with it
 	}
-	return outlive(pid)
+	end := make(chan int, 2)
+	go func() { end <- outlive(pid) }()
+	go func() {
+		io.Copy(io.Discard, file) // the bridge holds the other end as long as it lives
+		end <- 1
+	}()
+	code = <-end
+	if !o.Namespaces {
+		endAll() // else the kernel does
+	}
+	return code
 }
 
 // outlive waits for the program, and meanwhile for what it left behind.
@@ -97,20 +136,38 @@ func outlive(program int) (code int) {
 	}
 }
 
-// environ is the program's environment: temporary files go where the box has a place
-// for them.
-func environ(o order) []string {
-	if !o.Root {
-		return os.Environ()
-	}
-	var env []string
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		if name != "TMPDIR" {
-			env = append(env, entry)
+// endAll ends the children of this process, and theirs, which become its own before those
+// are gone. It returns when there are none.
+func endAll() {
+	for {
+		threads, err := filepath.Glob("/proc/self/task/*/children")
+		if err != nil {
+			return
 		}
+		for _, name := range threads {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				continue // that thread is gone
+			}
+			for _, field := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(field); err == nil {
+					_ = unix.Kill(pid, unix.SIGKILL) // it may be gone
+				}
+			}
+		}
+		if _, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); errors.Is(err, unix.ECHILD) {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return append(env, "TMPDIR=/tmp")
+}
+
+// temp is where the program's temporary files go.
+func (o order) temp() string {
+	if o.Root {
+		return "/tmp"
+	}
+	return o.Temp
 }
 
 // enter takes the steps, in an order in which each can still be taken.
@@ -120,13 +177,19 @@ func (o order) enter() (a answer, fds []int) {
 	}
 	a.Steps = make(Steps)
 	if o.Root {
-		if err := newRoot(o.Box, o.Dir, o.Home); err != nil {
+		if err := newRoot(o); err != nil {
 			a.Failed, a.Root = err.Error(), true
 			return a, nil
 		}
 		a.Steps.record(Files, nil)
 	}
 	if o.Namespaces {
+		if !o.Root {
+			if err := onlyProcesses(o); err != nil {
+				a.Failed = err.Error()
+				return a, nil
+			}
+		}
 		a.Steps.record(Processes, nil)
 		if !o.Box.Net.Any {
 			var err error
@@ -137,11 +200,15 @@ func (o order) enter() (a answer, fds []int) {
 			a.Steps.record(Network, nil)
 		}
 	}
-	a.Steps.record(Limits, limits())
-	a.Steps.record(Landlock, restrict(o.access()))
+	a.Steps.record(Limits, o.limits())
+	if err := NoNewPrivileges(); err != nil { // before Landlock, which demands it of all but root
+		a.Failed = "giving up new privileges: " + err.Error()
+		return a, fds
+	}
+	a.Steps.record(Landlock, o.landlock())
 	a.Steps.record(Powers, dropPowers())
 	noSockets := o.Box.Net.None() && !o.Namespaces
-	err := filter(noSockets).Install()
+	err := filter(sockets{internet: !noSockets, local: o.Root}).Install()
 	a.Steps.record(Calls, err)
 	if noSockets {
 		a.Steps.record(Network, err)
@@ -152,19 +219,48 @@ func (o order) enter() (a answer, fds []int) {
 	return a, fds
 }
 
+// landlock restricts files once more. Without a root of its own, all that keeps the box
+// from files is this.
+func (o order) landlock() error {
+	if err := restrict(o.access()); err != nil {
+		return err
+	}
+	if read, write := kept(o.Places); read != "" && !o.Root {
+		return fmt.Errorf("cannot keep %s from being changed, inside %s", read, write)
+	}
+	return nil
+}
+
 // access is what Landlock leaves. In a root of its own that is all that it holds, and
 // what is only there for this box may be written.
 func (o order) access() access {
-	a := access{write: append([]string{"/dev"}, o.Box.Write...), anyNet: o.Namespaces || !o.Box.Net.None()}
+	a := access{write: []string{"/dev"}, anyNet: o.Namespaces || !o.Box.Net.None(), links: o.Root}
+	var read []string
+	for _, p := range o.Places {
+		if p.Write {
+			a.write = append(a.write, p.Path)
+		} else {
+			read = append(read, p.Path)
+		}
+	}
 	if o.Root {
 		a.read = []string{"/"}
 		a.write = append(a.write, scratch...)
 		a.write = append(a.write, o.Home)
 		a.run = []string{"/"}
 	} else {
-		a.read = append(a.read, "/etc", "/proc", "/dev", "/sys")
-		a.read = append(a.read, o.Box.Read...)
-		a.run = append(append(append(a.run, systemFolders...), o.Box.Read...), o.Box.Write...)
+		if o.Temp != "" {
+			a.write = append(a.write, o.Temp)
+		}
+		a.write = a.write[1:] // the machine's devices
+		for _, name := range devices {
+			a.write = append(a.write, filepath.Join("/dev", name))
+		}
+		a.read = append(a.read, "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/run/systemd/resolve", "/etc/resolv.conf")
+		for _, name := range settings {
+			a.read = append(a.read, filepath.Join("/etc", name))
+		}
+		a.run = slices.Concat(systemFolders, read, a.write)
 	}
 	if o.Box.Run != nil {
 		a.read = append(a.read, a.run...)
@@ -173,17 +269,8 @@ func (o order) access() access {
 	return a
 }
 
-// limits bounds what one process of the box can take.
-func limits() error {
-	none := &unix.Rlimit{}
-	return unix.Setrlimit(unix.RLIMIT_CORE, none)
-}
-
 // dropPowers gives up all capabilities, and the ways to get them again.
 func dropPowers() error {
-	if err := NoNewPrivileges(); err != nil {
-		return fmt.Errorf("giving up new privileges: %w", err)
-	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
 	if err := unix.Capget(&header, &has[0]); err != nil {

@@ -39,6 +39,16 @@ type Program struct {
 	Sockets []Socket // that whoever started it serves
 
 	control io.Closer
+	temp    ending
+}
+
+// An ending removes a folder when it is closed, if there is one.
+type ending struct{ folder string }
+
+func (e ending) Close() {
+	if e.folder != "" {
+		os.RemoveAll(e.folder)
+	}
 }
 
 // Close ends the program and all that it started, if they still run, and its sockets.
@@ -47,6 +57,7 @@ func (p *Program) Close() {
 	for _, s := range p.Sockets {
 		s.File.Close()
 	}
+	p.temp.Close()
 }
 
 // variable returns the value of an environment's last entry of that name.

@@ -38,7 +38,7 @@ type root struct {
 
 // newRoot replaces the file system of this process, which must have a mount namespace of
 // its own, by one that holds what the box names.
-func newRoot(box Box, dir, home string) error {
+func newRoot(o order) error {
 	// What happens to mounts here must not reach the machine's.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("leaving the machine's mounts: %w", err)
@@ -67,7 +67,7 @@ func newRoot(box Box, dir, home string) error {
 		return err
 	}
 	r := root{at: "/new"}
-	if err := r.fill(box, dir, home); err != nil {
+	if err := r.fill(o); err != nil {
 		return err
 	}
 	if err := unix.Unmount("/old", unix.MNT_DETACH); err != nil {
@@ -86,9 +86,8 @@ func newRoot(box Box, dir, home string) error {
 	return os.Chdir("/")
 }
 
-// fill mounts what the box has. Writable places come last, so that one inside a
-// readable one is writable.
-func (r root) fill(box Box, dir, home string) error {
+// fill mounts what the box has, what is above before what is below.
+func (r root) fill(o order) error {
 	for _, path := range systemFolders {
 		if err := r.have(path, false); err != nil {
 			return err
@@ -109,7 +108,7 @@ func (r root) fill(box Box, dir, home string) error {
 			return fmt.Errorf("making %s: %w", folder, err)
 		}
 	}
-	if err := r.folder(home); err != nil {
+	if err := r.folder(o.Home); err != nil {
 		return err
 	}
 	for _, name := range devices {
@@ -122,131 +121,105 @@ func (r root) fill(box Box, dir, home string) error {
 			return err
 		}
 	}
-	for _, place := range ordered(box.Read, box.Write) {
-		if err := r.have(place.path, place.write); err != nil {
+	if err := r.link(o.Links); err != nil {
+		return err
+	}
+	for _, p := range o.Places {
+		if err := r.mount(p); err != nil {
 			return err
 		}
 	}
-	if box.Net.Any {
+	if o.Box.Net.Any {
 		if err := r.have("/etc/resolv.conf", false); err != nil {
 			return err
 		}
 	} else if err := r.resolver(); err != nil {
 		return err
 	}
-	if err := unix.Mount("proc", r.at+"/proc", "proc", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("showing its own processes: %w", err)
-	}
-	return r.folder(dir)
-}
-
-// A place is a path of a box.
-type place struct {
-	path  string
-	write bool
-}
-
-// ordered lists places so that those above come before those below them.
-func ordered(read, write []string) []place {
-	var places []place
-	for _, p := range read {
-		if !slices.Contains(write, p) {
-			places = append(places, place{p, false})
-		}
-	}
-	for _, p := range write {
-		places = append(places, place{p, true})
-	}
-	slices.SortStableFunc(places, func(a, b place) int { return strings.Compare(a.path, b.path) })
-	return places
-}
-
-// have brings a path of the machine into the box, with all below it. A link on its way is
-// a link in the box, too, and what it leads to comes along. What the machine does not
-// have, the box does not have.
-func (r root) have(path string, write bool) error {
-	path, err := r.follow(path)
-	if err != nil {
+	if err := r.processes(o); err != nil {
 		return err
 	}
+	return r.folder(o.Dir)
+}
+
+// have brings a path of the machine into the box, to read, with all below it. A link on its
+// way is a link in the box, too, and what it leads to comes along. What the machine does not
+// have, the box does not have.
+func (r root) have(path string, write bool) error {
+	to, links, err := r.follow(path)
+	if err != nil {
+		return fmt.Errorf("following %s: %w", path, err)
+	}
+	if err := r.link(links); err != nil {
+		return err
+	}
+	if err := r.mount(place{to, write}); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// follow is follow below the machine's root, which is beside the new one by now.
+func (r root) follow(path string) (string, []link, error) { return follow("/old", path) }
+
+func (r root) link(links []link) error {
+	for _, l := range links {
+		if err := r.folder(filepath.Dir(l.At)); err != nil {
+			return err
+		}
+		if err := os.Symlink(l.Target, r.at+l.At); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mount brings a place of the machine into the box, with all below it. No link is
+// followed: a place that has become one since it was looked at is refused.
+func (r root) mount(p place) error {
 	old, err := unix.Open("/old", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(old)
-	fd, err := unix.Openat2(old, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil
-	}
+	fd, err := unix.Openat2(old, p.Path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS,
+	})
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", path, err)
+		return fmt.Errorf("opening %s: %w", p.Path, err)
 	}
 	defer unix.Close(fd)
 	var what unix.Stat_t
 	if err := unix.Fstat(fd, &what); err != nil {
-		return fmt.Errorf("looking at %s: %w", path, err)
+		return fmt.Errorf("looking at %s: %w", p.Path, err)
 	}
 	if what.Mode&unix.S_IFMT == unix.S_IFDIR {
-		err = r.folder(path)
+		err = r.folder(p.Path)
 	} else {
-		err = r.file(path)
+		err = r.file(p.Path)
 	}
 	if err != nil {
 		return err
 	}
 	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 	if err != nil {
-		return fmt.Errorf("having %s: %w", path, err)
+		return fmt.Errorf("having %s: %w", p.Path, err)
 	}
 	defer unix.Close(tree)
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
-	if !strings.HasPrefix(path, "/dev/") {
+	if !strings.HasPrefix(p.Path, "/dev/") {
 		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
 	}
-	if !write {
+	if !p.Write {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		return fmt.Errorf("having %s as it should be: %w", path, err)
+		return fmt.Errorf("having %s as it should be: %w", p.Path, err)
 	}
-	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, r.at+path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return fmt.Errorf("having %s: %w", path, err)
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, r.at+p.Path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("having %s: %w", p.Path, err)
 	}
 	return nil
-}
-
-// follow makes the links on the way to a path, and returns where they lead.
-func (r root) follow(path string) (string, error) {
-	const most = 40 // as the kernel does
-	for range most {
-		link, target, rest := firstLink(path)
-		if link == "" {
-			return path, nil
-		}
-		if err := r.folder(filepath.Dir(link)); err != nil {
-			return "", err
-		}
-		if err := os.Symlink(target, r.at+link); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(link), target)
-		}
-		path = filepath.Join(target, rest)
-	}
-	return "", fmt.Errorf("%s: too many links", path)
-}
-
-// firstLink finds the first link on the way to a path of the machine.
-func firstLink(path string) (link, target, rest string) {
-	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for i := range parts {
-		link = "/" + filepath.Join(parts[:i+1]...)
-		if target, err := os.Readlink("/old" + link); err == nil {
-			return link, target, filepath.Join(parts[i+1:]...)
-		}
-	}
-	return "", "", ""
 }
 
 func (r root) folder(path string) error {
@@ -281,3 +254,27 @@ func (r root) resolver() error {
 
 // resolving is the text of a resolv.conf by which a program asks the bridge.
 const resolving = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"
+
+// processes shows the box its own processes, and the machine's settings as they are: root
+// could change them without any capability.
+func (r root) processes(o order) error {
+	const flags = unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOEXEC
+	if err := unix.Mount("proc", r.at+"/proc", "proc", flags, ""); err != nil {
+		return fmt.Errorf("showing its own processes: %w", err)
+	}
+	if err := o.fewProcesses(r.at + "/proc"); err != nil {
+		return err
+	}
+	if err := unix.Mount("", r.at+"/proc", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, ""); err != nil {
+		return fmt.Errorf("keeping the machine's settings: %w", err)
+	}
+	return nil
+}
+
+// onlyProcesses is what newRoot does for processes alone.
+func onlyProcesses(o order) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("leaving the machine's mounts: %w", err)
+	}
+	return root{}.processes(o)
+}

@@ -27,7 +27,10 @@ var powers = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND
 // anew for each try, as it would be started without a box.
 func (b Box) Start(launcher string, command func() *exec.Cmd) (*Program, error) {
 	reasons := make(Steps)
-	try := order{Box: b, Namespaces: true, Root: true}
+	try, err := b.order()
+	if err != nil {
+		return nil, err
+	}
 	for {
 		p, err := try.start(launcher, command())
 		if err == nil {
@@ -71,6 +74,15 @@ func explain(steps, reasons Steps) {
 	}
 }
 
+// order asks for all steps.
+func (b Box) order() (order, error) {
+	places, links, err := b.places()
+	return order{
+		Box: b, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
+		Group: "no control group is delegated to this program",
+	}, err
+}
+
 // A refusedError says that the system does not allow a step.
 type refusedError struct {
 	err     error
@@ -86,6 +98,21 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 	o.Path, o.Args, o.Dir, o.Home = cmd.Path, cmd.Args, cmd.Dir, variable(cmd.Env, "HOME")
 	if o.Dir == "" {
 		o.Dir = "/"
+	}
+	if is, err := os.Stat(o.Dir); err != nil || !is.IsDir() {
+		return nil, fmt.Errorf("the program is to start in %s, which is no folder", o.Dir)
+	}
+	var temp ending
+	if !o.Root {
+		if o.Temp, err = os.MkdirTemp("", "codemode-box-"); err != nil {
+			return nil, fmt.Errorf("making a place for temporary files: %w", err)
+		}
+		temp = ending{folder: o.Temp}
+		defer func() {
+			if err != nil {
+				temp.Close()
+			}
+		}()
 	}
 	ours, theirs, err := pair()
 	if err != nil {
@@ -125,7 +152,7 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 		}
 		return nil, err
 	}
-	p := &Program{Cmd: cmd, Steps: a.Steps, control: ours}
+	p := &Program{Cmd: cmd, Steps: a.Steps, control: ours, temp: temp}
 	for i, s := range a.Sockets {
 		p.Sockets = append(p.Sockets, Socket{File: files[i], Kind: s.Kind, Port: s.Port})
 	}

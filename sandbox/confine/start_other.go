@@ -28,10 +28,10 @@ func (b Box) Start(_ string, command func() *exec.Cmd) (*Program, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &Program{Cmd: cmd, Steps: steps, control: ending{cmd.Process}}, nil
+	return &Program{Cmd: cmd, Steps: steps, control: killing{cmd.Process}}, nil
 }
 
-// ending ends a process when it is closed.
-type ending struct{ process *os.Process }
+// killing ends a process when it is closed.
+type killing struct{ process *os.Process }
 
-func (e ending) Close() error { return e.process.Kill() }
+func (k killing) Close() error { return k.process.Kill() }

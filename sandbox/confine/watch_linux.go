@@ -57,6 +57,7 @@ func Watch(launcher string, command func() *exec.Cmd) (*Watched, error) {
 		w.ending.Close()
 		return nil, err
 	}
+	w.Temp = w.temp.folder
 	var rest []Socket
 	for _, s := range w.Sockets {
 		switch s.Kind {
