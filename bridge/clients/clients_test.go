@@ -22,7 +22,8 @@ var ann = System{OS: "linux", Folder: "/home/ann/shop", Env: func(name string) (
 
 var bridge = []string{"/opt/bin/codemode-bridge", "run", "--config", "/home/ann/.config/codemode-bridge/config.json"}
 
-// A sample is a file of testdata: CLIENT.txtar or CLIENT-SCOPE.txtar.
+// A sample is a file of testdata: CLIENT.txtar or CLIENT-SCOPE.txtar; CLIENT-second.txtar and
+// CLIENT-sandbox.txtar are more of the first kind.
 type sample struct {
 	path    string
 	archive *txtar.Archive
@@ -44,12 +45,12 @@ func samples(t *testing.T) []sample {
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		scope := User
-		for _, s := range []Scope{Project, Local, "second"} {
+		for _, s := range []Scope{Project, Local, "second", "sandbox"} {
 			if rest, ok := strings.CutSuffix(name, "-"+string(s)); ok {
 				name, scope = rest, s
 			}
 		}
-		if scope == "second" {
+		if scope == "second" || scope == "sandbox" {
 			scope = User
 		}
 		client, ok := Find(name)
@@ -129,6 +130,7 @@ func describe(servers []Server) string {
 		line("allow", s.Allow)
 		line("deny", s.Deny)
 		line("disabled", s.Disabled)
+		line("box", s.Box)
 		line("variables", s.Variables)
 		line("notes", s.Notes)
 		line("problem", s.Problem)

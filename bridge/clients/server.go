@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,6 +57,8 @@ type Server struct {
 	// Allow and Deny are globs over names of tools.
 	Allow, Deny []string
 	Disabled    bool
+	// Box is how the client confines it; nil if it does not.
+	Box *Box
 
 	// Variables are those that the texts need set.
 	Variables []Variable
@@ -79,7 +82,7 @@ type Variable struct {
 func (s Server) Same(t Server) bool {
 	return s.Kind == t.Kind && s.Command == t.Command && slices.Equal(s.Args, t.Args) && maps.Equal(s.Env, t.Env) &&
 		slices.Equal(s.PassEnv, t.PassEnv) && s.Cwd == t.Cwd && s.URL == t.URL && maps.Equal(s.Headers, t.Headers) &&
-		slices.Equal(s.Allow, t.Allow) && slices.Equal(s.Deny, t.Deny)
+		slices.Equal(s.Allow, t.Allow) && slices.Equal(s.Deny, t.Deny) && reflect.DeepEqual(s.Box, t.Box)
 }
 
 // Servers reads the servers of a file, in the order of the file. An entry that
@@ -96,7 +99,7 @@ func (p Place) Servers(text []byte) ([]Server, error) {
 		return nil, fmt.Errorf("reading %s: %w", p.File, err)
 	}
 	entries, _ := lookUp(tree, keys)
-	inputs := inputsOf(tree)
+	common := sharedOf(tree)
 	var all []Server
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -105,7 +108,7 @@ func (p Place) Servers(text []byte) ([]Server, error) {
 		}
 		seen[name] = true
 		entry, _ := lookUp(entries, []string{name})
-		all = append(all, p.server(name, entry, inputs))
+		all = append(all, p.server(name, entry, common))
 	}
 	return all, nil
 }
@@ -125,11 +128,16 @@ func Entry(s System, name string, text []byte) (Server, error) {
 	case entry["httpUrl"] != nil:
 		c.dialect = gemini
 	}
-	return Place{Client: c, system: s}.server(name, entry, nil), nil
+	return Place{Client: c, system: s}.server(name, entry, shared{}), nil
 }
 
-// inputsOf are the inputs that VS Code asks for, with what it says of them.
-func inputsOf(tree map[string]any) map[string]string {
+// A shared is what a file says of all its servers.
+type shared struct {
+	inputs map[string]string // that VS Code asks for, with what it says of them
+	tree   map[string]any
+}
+
+func sharedOf(tree map[string]any) shared {
 	inputs := map[string]string{}
 	list, _ := tree["inputs"].([]any)
 	for _, one := range list {
@@ -137,7 +145,7 @@ func inputsOf(tree map[string]any) map[string]string {
 		id, _ := m["id"].(string)
 		inputs[id], _ = m["description"].(string)
 	}
-	return inputs
+	return shared{inputs, tree}
 }
 
 // fields reads the keys of an entry and notes which were read.
@@ -243,7 +251,7 @@ var quiet = []string{
 }
 
 // server reads one entry.
-func (p Place) server(name string, entry any, inputs map[string]string) Server {
+func (p Place) server(name string, entry any, of shared) Server {
 	m, ok := entry.(map[string]any)
 	if !ok {
 		return Server{Name: name, Problem: "it is not an object"}
@@ -316,8 +324,10 @@ func (p Place) server(name string, entry any, inputs map[string]string) Server {
 		s.Bridge, s.Problem = true, "it is a bridge itself"
 	}
 	s.Secrets = secretsOf(s)
-	t := &translator{place: p, inputs: inputs}
+	t := &translator{place: p, inputs: of.inputs}
+	box, problem := t.boxOf(f, of.tree, &s)
 	t.server(&s)
+	s.Box, s.Problem = box, cmp.Or(s.Problem, problem)
 	if f.read["oauth"] = true; m["oauth"] != nil && m["oauth"] != false {
 		s.Notes = append(s.Notes, "its login (oauth) is the client's own")
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"codemode-bridge/sandbox/confine"
-
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -46,13 +44,13 @@ func (r *Relay) reply(message []byte) (reply []byte, ok bool) {
 		return nil, false
 	}
 	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
-	known := slices.ContainsFunc(r.o.Hosts, func(h confine.Host) bool { return names(h.Name, name) })
+	known := slices.ContainsFunc(r.o.Hosts, func(h Host) bool { return names(h.Name, name) })
 	answer := dnsmessage.Header{
 		ID: header.ID, Response: true, OpCode: header.OpCode, RecursionDesired: header.RecursionDesired, RecursionAvailable: true,
 	}
 	if !known {
 		answer.RCode = dnsmessage.RCodeNameError
-		r.o.Log.Info("a server in a box asked for a host that its box does not name", "host", name)
+		r.refuse(name)
 	}
 	b := dnsmessage.NewBuilder(nil, answer)
 	b.EnableCompression()

@@ -1,7 +1,7 @@
 // Package relay lets a program in a box reach the hosts that its box names, and no others.
 //
 // Inside the box every allowed name has an address that means nothing elsewhere
-// (confine.Names), and a connection to it ends here. The name is then looked up on this
+// (Options.Names), and a connection to it ends here. The name is then looked up on this
 // side, the address that it has is checked, and the two connections are joined:
 //
 //	server: "api.example.com"?       ──▶  Lookup: 198.18.0.1
@@ -20,26 +20,45 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"codemode-bridge/sandbox/confine"
 )
 
-// Options of a relay.
+// A Host is a name with a port that the program in the box may connect to.
+type Host struct {
+	// Name is a host name, "*." and a domain for all names below it, or an address.
+	Name string
+	Port uint16
+}
+
+// A Socket is a socket in the box's network. It listens for connections to a port of any
+// address; or it gets questions about names over UDP, and its Port is 0.
+type Socket struct {
+	File *os.File
+	Port uint16
+}
+
+// Options of a relay. Names and Log are required.
 type Options struct {
-	Hosts    []confine.Host
-	Log      *slog.Logger
-	Resolver func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
-	Dialer   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	Names netip.Prefix // of IPv4, from which names get their addresses in the box
+	Hosts []Host
+	Log   *slog.Logger
+	// Dial connects to a host of Hosts by its name; nil: the name is looked up with
+	// Resolver, and an address that the box may reach is connected to with Dialer.
+	Dial     func(ctx context.Context, name string, port uint16) (net.Conn, error)
+	Resolver func(ctx context.Context, name string) ([]netip.Addr, error)   // nil: the system's
+	Dialer   func(ctx context.Context, to netip.AddrPort) (net.Conn, error) // nil: TCP
 }
 
 // Bounds of one box.
 const (
 	maxNames       = 1024 // names that got an address
 	maxConnections = 256  // at a time
+	maxRefused     = 16   // hosts that are remembered, and logged, as refused
 	dialTimeout    = 20 * time.Second
 )
 
@@ -52,12 +71,14 @@ type Relay struct {
 	room chan struct{} // one for each connection
 
 	mu    sync.Mutex
-	names []string // by their addresses' place in confine.Names
+	names []string // by their addresses' place in Options.Names
+	// refused are the hosts that were asked for and are not the box's.
+	refused []string
 }
 
 // Serve serves the sockets until Close. They are the relay's from now on, also on an
 // error.
-func Serve(sockets []confine.Socket, o Options) (*Relay, error) {
+func Serve(sockets []Socket, o Options) (*Relay, error) {
 	if o.Resolver == nil {
 		o.Resolver = func(ctx context.Context, name string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
@@ -88,25 +109,44 @@ func (r *Relay) Close() {
 	r.work.Wait()
 }
 
-func (r *Relay) serve(s confine.Socket) error {
-	switch s.Kind {
-	case confine.Lookup:
+// Refused returns the hosts that the program asked for and that its box does not name,
+// each once, as it asked: a name, or a host with a port.
+func (r *Relay) Refused() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.refused)
+}
+
+// refuse notes that a host was asked for in vain. A name is no longer than DNS allows;
+// only the first hosts are noted, since a program may ask for any number.
+func (r *Relay) refuse(host string) {
+	r.mu.Lock()
+	first := len(r.refused) < maxRefused && !slices.Contains(r.refused, host)
+	if first {
+		r.refused = append(r.refused, host)
+	}
+	r.mu.Unlock()
+	if first {
+		r.o.Log.Warn("a server asked for a host that its box does not name", "host", host)
+	}
+}
+
+func (r *Relay) serve(s Socket) error {
+	if s.Port == 0 {
 		conn, err := net.FilePacketConn(s.File)
 		if err != nil {
 			return fmt.Errorf("serving names to a box: %w", err)
 		}
 		r.closing(conn)
 		r.work.Go(func() { r.answer(conn) })
-	case confine.Relay:
-		l, err := net.FileListener(s.File)
-		if err != nil {
-			return fmt.Errorf("serving connections of a box: %w", err)
-		}
-		r.closing(l)
-		r.work.Go(func() { r.accept(l, s.Port) })
-	default:
-		return fmt.Errorf("a socket of an unknown kind %q", s.Kind)
+		return nil
 	}
+	l, err := net.FileListener(s.File)
+	if err != nil {
+		return fmt.Errorf("serving connections of a box: %w", err)
+	}
+	r.closing(l)
+	r.work.Go(func() { r.accept(l, s.Port) })
 	return nil
 }
 
@@ -150,11 +190,16 @@ func (r *Relay) relay(in net.Conn, port uint16) error {
 		return fmt.Errorf("%s is no address of a host that its box names", local.Addr())
 	}
 	if !allowed(r.o.Hosts, name, port) {
+		r.refuse(net.JoinHostPort(name, strconv.Itoa(int(port))))
 		return fmt.Errorf("its box does not name %s with port %d", name, port)
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, dialTimeout)
 	defer cancel()
-	out, err := r.dial(ctx, name, port)
+	dial := r.o.Dial
+	if dial == nil {
+		dial = r.dial
+	}
+	out, err := dial(ctx, name, port)
 	if err != nil {
 		return fmt.Errorf("connecting to %s port %d: %w", name, port, err)
 	}
@@ -166,13 +211,13 @@ func (r *Relay) relay(in net.Conn, port uint16) error {
 
 // meant returns the name or address that a program in the box connects to.
 func (r *Relay) meant(local netip.Addr) (string, bool) {
-	if !confine.Names.Contains(local) {
+	if !r.o.Names.Contains(local) {
 		if local.IsLoopback() {
 			return "localhost", true
 		}
 		return local.String(), true
 	}
-	first, at := confine.Names.Addr().As4(), local.As4()
+	first, at := r.o.Names.Addr().As4(), local.As4()
 	n := int(at[1]-first[1])<<16 | int(at[2])<<8 | int(at[3])
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +240,7 @@ func (r *Relay) address(name string) (netip.Addr, bool) {
 		r.names = append(r.names, name)
 	}
 	n := i + 1
-	a := confine.Names.Addr().As4()
+	a := r.o.Names.Addr().As4()
 	a[1], a[2], a[3] = a[1]+byte(n>>16), byte(n>>8), byte(n)
 	return netip.AddrFrom4(a), true
 }
@@ -224,8 +269,8 @@ func (r *Relay) dial(ctx context.Context, name string, port uint16) (net.Conn, e
 }
 
 // allowed reports whether the hosts have the name with the port.
-func allowed(hosts []confine.Host, name string, port uint16) bool {
-	return slices.ContainsFunc(hosts, func(h confine.Host) bool { return h.Port == port && names(h.Name, name) })
+func allowed(hosts []Host, name string, port uint16) bool {
+	return slices.ContainsFunc(hosts, func(h Host) bool { return h.Port == port && names(h.Name, name) })
 }
 
 // names reports whether a host of a box names name.
@@ -239,14 +284,14 @@ func names(host, name string) bool {
 // reachable reports whether a name may lead to an address: anywhere on the internet, and
 // to this machine or its network if the box names that very address, or the name is
 // localhost.
-func reachable(hosts []confine.Host, name string, a netip.Addr) bool {
+func reachable(hosts []Host, name string, a netip.Addr) bool {
 	if name == "localhost" {
 		return a.IsLoopback()
 	}
 	if a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return true
 	}
-	return slices.ContainsFunc(hosts, func(h confine.Host) bool { return h.Name == a.String() })
+	return slices.ContainsFunc(hosts, func(h Host) bool { return h.Name == a.String() })
 }
 
 // reserved are addresses that look like the internet's and are not.

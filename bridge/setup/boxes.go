@@ -5,16 +5,86 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 )
+
+// clientBox is the box of a client's server in the form of the configuration. Where that
+// client confines a server, it does not start it unconfined, and neither does the bridge.
+func clientBox(b *clients.Box) string {
+	var keys []string
+	for _, list := range []struct {
+		key   string
+		paths []string
+	}{{"write", b.Write}, {"read", b.Read}} {
+		if len(list.paths) > 0 {
+			keys = append(keys, fmt.Sprintf("%q: %s", list.key, flatJSON(list.paths)))
+		}
+	}
+	net := flatJSON("none")
+	switch {
+	case b.AnyNet:
+		net = flatJSON("any")
+	case len(b.Net) > 0:
+		net = flatJSON(b.Net)
+	}
+	return "{ " + strings.Join(append(keys, `"net": `+net, `"require": true`), ", ") + " }"
+}
+
+// boxProblem says why a client's box of a server would be a mistake in the
+// configuration; empty if it would not.
+func boxProblem(system clients.System, s clients.Server) string {
+	if s.Box == nil || s.Problem != "" {
+		return ""
+	}
+	text := fmt.Sprintf(`{"servers": {"server": {"command": "x", "confine": %s}}}`, clientBox(s.Box))
+	_, err := config.Parse("config.json", []byte(text), system.Env)
+	var first *config.FieldError
+	if !errors.As(err, &first) {
+		return ""
+	}
+	return "its client confines it, and that can't be kept: " + strings.TrimSuffix(first.Message+" ("+first.Hint+")", " ()")
+}
 
 // An Allowance is what a server's box lets it do more.
 type Allowance struct {
 	Write, Read []string // absolute, or the word "workspace"
 	Net         []string // hosts, as the configuration has them
 	Run         []string // programs
+}
+
+// Resolve makes the paths absolute, as somebody has typed them in the folder they are in.
+// What a box is to write or read must be there.
+func (a *Allowance) Resolve() error {
+	if a.String() == "" {
+		return errors.New("say what to allow: --write, --read, --net or --run")
+	}
+	named := func(path string) bool { return path == config.WorkspaceWord }
+	program := func(path string) bool { return !strings.ContainsAny(path, `/\`) } // looked up in PATH
+	for _, list := range []struct {
+		texts []string
+		leave func(string) bool
+	}{{a.Write, named}, {a.Read, named}, {a.Run, program}} {
+		for i, path := range list.texts {
+			if list.leave(path) {
+				continue
+			}
+			absolute, err := filepath.Abs(path)
+			if err != nil {
+				return fmt.Errorf("finding %s: %w", path, err)
+			}
+			if _, err := os.Stat(absolute); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("there is no %s: make it first, for a box is made of what is there", absolute)
+			}
+			list.texts[i] = absolute
+		}
+	}
+	return nil
 }
 
 // ErrNotConfined means that a server has no box.

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -99,7 +100,7 @@ func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, 
 		if len(servers) != 1 {
 			return nil, nil, fmt.Errorf("the JSON has %s, not one", count(len(servers), "server"))
 		}
-		return translated(servers[0])
+		return translated(system, servers[0])
 	}
 	alone, err := config.Insert([]byte("{}"), "/servers/"+config.ServerName(name), config.JSONC(text))
 	if err == nil {
@@ -111,11 +112,12 @@ func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the JSON of %s: %w", name, err)
 	}
-	return translated(server)
+	return translated(system, server)
 }
 
 // translated returns a client's server in the form of the configuration.
-func translated(s clients.Server) (config.JSONC, []string, error) {
+func translated(system clients.System, s clients.Server) (config.JSONC, []string, error) {
+	s.Problem = cmp.Or(s.Problem, boxProblem(system, s))
 	if s.Problem != "" {
 		return nil, nil, fmt.Errorf("the server cannot be added: %s", s.Problem)
 	}

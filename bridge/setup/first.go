@@ -162,7 +162,9 @@ func First(i *Import, plan Plan, check func(text []byte) error) ([]byte, error) 
 		dropped := false
 		for _, problem := range problems {
 			for _, s := range i.New() {
-				if problem.Path == "/servers/"+s.As || strings.HasPrefix(problem.Path, "/servers/"+s.As+"/") {
+				if at := "/servers/" + s.As + "/confine"; s.Unboxed == "" && (problem.Path == at || strings.HasPrefix(problem.Path, at+"/")) {
+					s.Unboxed, dropped = firstProblem(problem), true
+				} else if problem.Path == "/servers/"+s.As || strings.HasPrefix(problem.Path, "/servers/"+s.As+"/") {
 					s.Problem, dropped = firstProblem(problem), true
 				}
 			}

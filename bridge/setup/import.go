@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,11 +24,14 @@ type Import struct {
 	LeftOut []LeftOut
 	// Offers are what clients may call without asking; see Offer.
 	Offers []*Offer
+	// Boxes writes the boxes of servers that are added from now on.
+	Boxes *Boxes
 
 	system clients.System
 	called []called
 	taken  map[string]string // the servers with names, as texts, by their folded names
 	names  map[string]string // the names themselves, by their folded ones
+	boxed  map[string]bool   // which of those that the configuration has are in a box
 }
 
 // A LeftOut is a place whose servers are not imported unless it is named.
@@ -41,7 +45,7 @@ type LeftOut struct {
 // NewImport returns an Import that has found nothing. Variables are looked up, and
 // relative names read, as system says.
 func NewImport(system clients.System) *Import {
-	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}}
+	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}, boxed: map[string]bool{}}
 }
 
 // Configured notes the servers that a configuration has already: their names are
@@ -52,13 +56,24 @@ func (i *Import) Configured(text []byte, cfg *config.Config) error {
 		if err != nil {
 			return err
 		}
-		i.take(name, comparable(section))
+		i.take(name, comparable(unconfined(section)))
+		i.boxed[strings.ToLower(name)] = cfg.Servers[name].Confine != nil
 	}
 	return nil
 }
 
 func (i *Import) take(name, text string) {
 	i.taken[strings.ToLower(name)], i.names[strings.ToLower(name)] = text, name
+}
+
+// unconfined is a server without its box, which does not make it another server: what a
+// client starts without a box is the same in ours, and no looser. What it starts in a box
+// is the same in a box of ours, which somebody may have widened.
+func unconfined(text config.JSONC) config.JSONC {
+	if without, err := config.Remove(text, "/confine"); err == nil {
+		return without
+	}
+	return text // it has none
 }
 
 // comparable is a server in the form of the configuration, without the keys that do
@@ -203,7 +218,8 @@ func (i *Import) leave(place clients.Place) {
 // Add adds a server: it is merged into one that is the same, or gets a name that no
 // other has. One with a Problem gets no name.
 func (i *Import) Add(s clients.Server, place clients.Place) *Server {
-	one := &Server{Server: s, From: []string{place.String()}}
+	s.Problem = cmp.Or(s.Problem, boxProblem(i.system, s))
+	one := &Server{Server: s, From: []string{place.String()}, Boxes: i.Boxes}
 	for _, v := range s.Variables {
 		if _, ok := i.system.Env(v.Name); !ok {
 			one.Unset = append(one.Unset, v)
@@ -221,8 +237,12 @@ func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 			return one
 		}
 	}
+	bare := text
+	if s.Box != nil {
+		bare = comparable(unconfined(one.Text()))
+	}
 	for _, folded := range slices.Sorted(maps.Keys(i.taken)) {
-		if i.taken[folded] == text {
+		if i.taken[folded] == bare && (s.Box == nil || i.boxed[folded]) {
 			one.As, one.There = i.names[folded], true
 			i.Servers = append(i.Servers, one)
 			return one

@@ -51,13 +51,16 @@ func Install(place clients.Place, records clients.Records) (*Installation, error
 // TakeOver finds which servers of the client can move into the bridge's
 // configuration, and adds them to its text. Parse reads such a text. Accept is given
 // those servers of which the person can accept what is known, and how to ask; it marks
-// those that are Accepted.
-func (in *Installation) TakeOver(system clients.System, text []byte, parse func(text []byte) (*config.Config, error), accept func(some []*Server, question string) error) error {
+// those that are Accepted. Boxes is whether they are confined, too.
+func (in *Installation) TakeOver(system clients.System, boxes bool, text []byte, parse func(text []byte) (*config.Config, error), accept func(some []*Server, question string) error) error {
 	cfg, err := parse(text)
 	if err != nil {
 		return err
 	}
 	i := NewImport(system)
+	if boxes {
+		i.Boxes = NewBoxes(system, cfg.Evaluation.Workspace...)
+	}
 	if err := i.Configured(text, cfg); err != nil {
 		return err
 	}
@@ -86,9 +89,10 @@ func (in *Installation) TakeOver(system clients.System, text []byte, parse func(
 	}
 	for _, one := range moving {
 		if !one.There {
-			next, err := config.Insert(in.After, ServersKey(cfg)+"/"+one.As, one.Text())
-			if err == nil {
-				_, err = parse(next)
+			next, err := in.with(one, cfg, parse)
+			if err != nil && one.Accepted && one.Unboxed == "" {
+				one.Unboxed = firstProblem(err)
+				next, err = in.with(one, cfg, parse)
 			}
 			if err != nil {
 				in.staying[one.Name] = firstProblem(err)
@@ -99,6 +103,15 @@ func (in *Installation) TakeOver(system clients.System, text []byte, parse func(
 		in.Moving = append(in.Moving, one)
 	}
 	return nil
+}
+
+// with is our configuration with one more server.
+func (in *Installation) with(one *Server, cfg *config.Config, parse func(text []byte) (*config.Config, error)) ([]byte, error) {
+	next, err := config.Insert(in.After, ServersKey(cfg)+"/"+one.As, one.Text())
+	if err == nil {
+		_, err = parse(next)
+	}
+	return next, err
 }
 
 // Prepare works out the client's file, so that it starts the bridge by command.

@@ -26,6 +26,10 @@ type Server struct {
 	There bool
 	// Accepted is set once the person has accepted what is known of it: see [Known].
 	Accepted bool
+	// Boxes writes its box once it is accepted; nil for none. Unboxed says why the
+	// configuration cannot have that box.
+	Boxes   *Boxes
+	Unboxed string
 	// Unset are the variables that it needs and that are not set.
 	Unset []clients.Variable
 	// Pinned is how many of its tools were accepted as they are, and Unpinned why
@@ -45,7 +49,12 @@ func (s *Server) Text() config.JSONC {
 	text := s.written()
 	if s.Accepted {
 		if accepted, err := Accept(text); err == nil { // it is our own text
-			return accepted
+			text = accepted
+		}
+		if s.Unboxed == "" {
+			if boxed, _, err := s.Boxes.ConfineIn(text, ""); err == nil {
+				text = boxed
+			}
 		}
 	}
 	return text
@@ -77,6 +86,9 @@ func (s *Server) written() config.JSONC {
 		}
 		if s.Cwd != "" {
 			key("cwd", s.Cwd)
+		}
+		if s.Box != nil {
+			fmt.Fprintf(&out, "  %q: %s,\n", "confine", clientBox(s.Box))
 		}
 	}
 	if s.URL != "" && s.Kind != clients.Stdio {

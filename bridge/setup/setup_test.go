@@ -178,7 +178,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 	in, err := Install(place, records)
 	if err == nil {
-		err = in.TakeOver(system, []byte("{\"servers\": {\"issue-tracker\": {\"url\": \"https://other.example/mcp\"}}}\n"), parse, nil)
+		err = in.TakeOver(system, false, []byte("{\"servers\": {\"issue-tracker\": {\"url\": \"https://other.example/mcp\"}}}\n"), parse, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codemode-bridge/sandbox/confine"
 )
 
 // The fake upstream: an MCP server written by hand, so that it can break every
@@ -57,6 +60,9 @@ const fakeVariable = "UPSTREAM_FAKE"
 const fakeRun = "UPSTREAM_FAKE_OF"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "box" {
+		os.Exit(confine.Main())
+	}
 	if text := os.Getenv(fakeVariable); text != "" {
 		var s script
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -69,7 +75,7 @@ func TestMain(m *testing.M) {
 }
 
 // stdio is the spec of a fake that is a child process.
-func (s script) stdio(t *testing.T) Spec {
+func (s script) stdio(t testing.TB) Spec {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -143,6 +149,25 @@ func fakeMain(s script) {
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
+	case "write": // or end
+		if err := os.WriteFile(arg, nil, 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "dial": // or end
+		if _, err := net.Dial("tcp", arg); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "slowly": // ends when it is asked to, after it wrote down that it was
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		go func() {
+			<-asked
+			_ = os.WriteFile(arg, nil, 0o600)
+			os.Exit(0)
+		}()
+		defer func() { select {} }() // the end of stdin is not enough
 	case "env":
 		_ = os.WriteFile(arg, []byte(strings.Join(os.Environ(), "\n")), 0o600)
 	}

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/relay"
 	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/google/uuid"
@@ -79,7 +80,7 @@ func environment(spec Spec, ours []string) []string {
 // A process is the child of a stdio server. Its reader of stderr and its
 // watcher are goroutines that end with it; stop waits for them.
 type process struct {
-	cmd    *exec.Cmd
+	*contained
 	group  group
 	cookie string // value of the marker
 	stdin  *os.File
@@ -94,17 +95,12 @@ type process struct {
 // start starts the child. The child is not bound to a context: it lives until stop.
 // asks is called with each login link that the child writes to its stderr.
 func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func(link string)) (*process, error) {
-	env := environment(spec, ours)
-	path, err := lookPath(spec.Command, env)
+	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{own: spec.Own, shown: shown, asks: asks}}
+	run, err := spec.program(ours)
 	if err != nil {
 		return nil, &startError{err}
 	}
-	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{own: spec.Own, shown: shown, asks: asks}}
-	p.cmd = exec.Command(path, spec.Args...)
-	p.cmd.Args[0] = spec.Command
-	p.cmd.Dir = spec.Dir
-	p.cmd.Env = append(env, marker+"="+p.cookie)
-	p.cmd.SysProcAttr = groupAttributes()
+	run.env = append(run.env, marker+"="+p.cookie)
 
 	var theirs []*os.File
 	defer func() {
@@ -128,8 +124,8 @@ func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func
 		}
 	}
 	p.stdin, p.stdout, p.stderr = ends[0], ends[1], ends[2]
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	if err := p.cmd.Start(); err != nil {
+	run.files = [3]*os.File(theirs)
+	if p.contained, err = run.run(spec.Box, relay.Options{Log: log}); err != nil {
 		for _, f := range ends {
 			f.Close()
 		}
@@ -137,6 +133,7 @@ func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func
 		// missing, the directory.
 		return nil, &startError{err}
 	}
+	p.note(log)
 	p.group = newGroup(p.cmd.Process)
 	p.ended.Go(func() { p.said.read(p.stderr, log) })
 	p.ended.Go(func() {
@@ -147,6 +144,21 @@ func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func
 		time.AfterFunc(300*time.Millisecond, func() { _ = p.stdout.Close() })
 	})
 	return p, nil
+}
+
+// program returns what the child of a spec runs, and in which folder: ours, unless the
+// spec names another. A box has to know it.
+func (s Spec) program(ours []string) (program, error) {
+	env := environment(s, ours)
+	path, err := lookPath(s.Command, env)
+	if err != nil {
+		return program{}, err
+	}
+	p := program{path: path, args: append([]string{s.Command}, s.Args...), dir: s.Dir, env: env}
+	if s.Box != nil && p.dir == "" {
+		p.dir, err = os.Getwd()
+	}
+	return p, err
 }
 
 // lookPath finds a command in the PATH that the child will have.
@@ -212,6 +224,7 @@ func (p *process) stop() {
 			p.group.kill(p.cookie)
 		}
 		p.group.close()
+		p.close()
 		_ = p.stdout.Close()
 		_ = p.stderr.Close()
 	})
@@ -346,16 +359,22 @@ func (t *tail) wait(d time.Duration) {
 	}
 }
 
-// last returns the last lines, to be appended to an error message.
-func (t *tail) last() string {
+// shownLines returns the last lines, safe to show.
+func (t *tail) shownLines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.lines) == 0 {
-		return ""
-	}
 	shown := make([]string, len(t.lines))
 	for i, line := range t.lines {
 		shown[i] = t.shown.show(line, tap.MaxLine)
 	}
-	return "; its stderr ends: " + strings.Join(shown, " | ")
+	return shown
+}
+
+// last returns the last lines, to be appended to an error message.
+func (t *tail) last() string {
+	lines := t.shownLines()
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; its stderr ends: " + strings.Join(lines, " | ")
 }

@@ -549,6 +549,9 @@ func (s *server) status() Status {
 		return st
 	}
 	st.Failures = s.breaker.failures
+	if s.session.process != nil {
+		st.Box = s.session.process.status()
+	}
 	now := time.Now()
 	if state := s.breaker.state(now); state != "" {
 		st.State, st.Since, st.Until, st.Err = state, s.breaker.opened, s.breaker.until, s.breaker.why(now)

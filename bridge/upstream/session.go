@@ -99,6 +99,11 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(
 	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{})}
 	s.life, s.abort = context.WithCancelCause(ctx)
 	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.Limits.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
+	var err error
+	if s.spec, err = spec.fetched(s.life, o.environ(), log, shown); err != nil {
+		s.end()
+		return nil, err
+	}
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
 	limit := startLimit(spec.Limits.connectTimeout(), func() { s.abort(errConnectTimeout) })
@@ -256,7 +261,7 @@ func (s *session) explain(err error) error {
 		if garbage := s.tap.Garbage(); garbage != "" {
 			text += "; its stdout has lines that are no messages, such as " + garbage
 		}
-		text += s.process.said.last()
+		text += s.process.said.last() + s.process.beyond(s.spec.Name, s.process.said.shownLines())
 	}
 	return &shownError{text: text, err: err}
 }

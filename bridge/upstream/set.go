@@ -82,6 +82,12 @@ func clone(spec Spec) Spec {
 	spec.Args, spec.PassEnv = slices.Clone(spec.Args), slices.Clone(spec.PassEnv)
 	spec.Secrets = slices.Clone(spec.Secrets)
 	spec.Allow, spec.Deny, spec.Roots = slices.Clone(spec.Allow), slices.Clone(spec.Deny), slices.Clone(spec.Roots)
+	if spec.Box != nil {
+		box := *spec.Box
+		box.Write, box.Read, box.Run = slices.Clone(box.Write), slices.Clone(box.Read), slices.Clone(box.Run)
+		box.Net.Hosts = slices.Clone(box.Net.Hosts)
+		spec.Box = &box
+	}
 	spec.Env, spec.Headers = maps.Clone(spec.Env), maps.Clone(spec.Headers)
 	return spec
 }

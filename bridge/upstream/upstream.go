@@ -126,13 +126,14 @@ type Spec struct {
 	// one more connection, which also serves calls without a Client.
 	PerSession bool
 
-	// NoElicitation keeps the server from asking people anything during a call,
-	// and Sampling says whether it may use the model of the call's Client; empty:
-	// NoSampling. Roots are the URIs of the folders that it gets when it asks for
-	// roots.
-	NoElicitation bool
-	Sampling      Sampling
-	Roots         []string
+	Asking
+}
+
+// Asking is what a server may ask for.
+type Asking struct {
+	NoElicitation bool     // it may not ask people anything during a call
+	Sampling      Sampling // whether it may use the model of the call's Client; empty: NoSampling
+	Roots         []string // the URIs of the folders that it gets when it asks for roots
 }
 
 // Sampling says whether a server may use the model of the Client of a call.

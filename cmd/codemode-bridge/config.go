@@ -1,26 +1,23 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"codemode-bridge/bridge/builtin"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
 
@@ -107,41 +104,9 @@ func (con *console) policy(path string) profiles.Options {
 }
 
 // specs converts a configuration's servers for package upstream. They hold the
-// secrets in clear.
-func specs(cfg *config.Config) []upstream.Spec {
-	var all []upstream.Spec
-	for _, name := range cfg.ServerNames() {
-		s := cfg.Servers[name]
-		calls, per := s.Rate.Split()
-		spec := upstream.Spec{
-			Name: name, Kind: upstream.Kind(s.Type), Disabled: s.Disabled,
-			Command: s.Command.Reveal(), Args: config.Reveal(s.Args), Env: config.RevealMap(s.Env), PassEnv: s.PassEnv, Dir: s.Cwd.Reveal(),
-			URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
-			Limits: upstream.Limits{
-				Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
-				Rate: upstream.Rate{Calls: calls, Per: per}, MaxReply: int64(s.MaxReply),
-			},
-			IdleStop: timeDuration(s.IdleStop), Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny,
-			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
-		}
-		spec.Secrets = recorder.ArgSecrets(spec.Args)
-		if s.Type == config.KindOpenAPI {
-			fromDocument(&spec, s)
-		}
-		if s.Type == config.KindBuiltin {
-			spec.Kind = upstream.InProcess
-			kind := s.Builtin
-			spec.InProcess = func(context.Context, *slog.Logger) (*mcp.Server, error) {
-				server, ok := builtin.New(kind)
-				if !ok {
-					return nil, fmt.Errorf("there is no built-in server %q", kind)
-				}
-				return server, nil
-			}
-		}
-		all = append(all, spec)
-	}
-	return all
+// secrets in clear. The environment says where the state of their boxes is.
+func specs(cfg *config.Config, env config.Env) []upstream.Spec {
+	return upstreams.Specs(cfg, upstreams.Options{Env: env, Launcher: worker, Document: fromDocument})
 }
 
 // given returns what each server is given, in which the recorder finds the secrets

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
@@ -108,7 +109,7 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 				cfg = nil
 				return nil, problemsOf(err)
 			}
-			secrets.Learn(given(specs(cfg)), con.Env)
+			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
 			return examined(con, cfg, logins), nil
 		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
@@ -158,10 +159,10 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		c.Page = page
 	}
 	c.NoWorkspace = noWorkspace(con, cfg)
-	if nobodyMayConfirm(cfg) {
-		c.NobodyConfirms = nobodyConfirms
+	if approverscmd.NobodyMayConfirm(cfg) {
+		c.NobodyConfirms = approverscmd.NobodyConfirms
 	}
-	for _, spec := range specsWithLogins(cfg, logins) {
+	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		configured := cfg.Servers[spec.Name]
 		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize()}
 		if at, ok := serverToLogIn(configured); ok {

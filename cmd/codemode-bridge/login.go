@@ -39,8 +39,8 @@ func serverToLogIn(s *config.Server) (_ login.Server, ok bool) {
 }
 
 // specsWithLogins is specs with the user's logins.
-func specsWithLogins(cfg *config.Config, logins *login.Keeper) []upstream.Spec {
-	all := specs(cfg)
+func specsWithLogins(cfg *config.Config, logins *login.Keeper, env config.Env) []upstream.Spec {
+	all := specs(cfg, env)
 	for i := range all {
 		if s, ok := serverToLogIn(cfg.Servers[all[i].Name]); ok {
 			all[i].Auth = logins.Client(s)

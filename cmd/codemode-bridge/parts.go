@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 )
@@ -103,7 +102,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
-	rec.Secrets().Learn(given(specs(cfg)), con.Env)
+	rec.Secrets().Learn(given(specs(cfg, con.Env)), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
@@ -114,10 +113,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 
 // fileKey is a short name for a configuration file, after which the folders that
 // belong to it are named.
-func fileKey(file string) string {
-	sum := sha256.Sum256([]byte(file))
-	return hex.EncodeToString(sum[:6])
-}
+func fileKey(file string) string { return upstreams.FileKey(file) }
 
 // cacheFolder is where the last catalogue of a configuration file is kept; empty, so
 // that none is kept, if the environment names no folder.
@@ -191,7 +187,7 @@ func (p *parts) listed() map[string][]catalog.Definition {
 // specs returns a configuration's servers as this bridge runs them: with the user's
 // logins and their identities.
 func (p *parts) specs(cfg *config.Config) []upstream.Spec {
-	all, are := specsWithLogins(cfg, p.logins), p.identities(cfg)
+	all, are := specsWithLogins(cfg, p.logins, p.env), p.identities(cfg)
 	for i := range all {
 		all[i].Identity = are[all[i].Name]
 	}

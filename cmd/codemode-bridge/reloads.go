@@ -115,9 +115,9 @@ func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approv
 	if !fixedOf(cfg).equals(fixedOf(r.first)) {
 		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
-	r.bridge.recorder.Secrets().Learn(given(specs(cfg)), r.con.Env)
+	r.bridge.recorder.Secrets().Learn(given(specs(cfg, r.con.Env)), r.con.Env)
 	old := r.bridge.config()
-	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), pending.Changes(old, cfg, runAs), confirmed.Text)
+	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), pending.Changes(old, cfg, r.runAs), confirmed.Text)
 	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
 	r.bridge.recorder.Enqueue(context.WithoutCancel(ctx), rec)
 	if _, err := r.keep(cfg, confirmed); err != nil {
@@ -163,9 +163,9 @@ func (f fixed) equals(other fixed) bool { return reflect.DeepEqual(f, other) }
 
 // runAs returns, by name, how each server of a configuration is run, so that two
 // configurations can be compared.
-func runAs(cfg *config.Config) map[string]any {
+func (r *reloads) runAs(cfg *config.Config) map[string]any {
 	are := map[string]any{}
-	for _, spec := range specs(cfg) {
+	for _, spec := range specs(cfg, r.con.Env) {
 		spec.InProcess = nil // functions are never equal
 		are[spec.Name] = spec
 	}

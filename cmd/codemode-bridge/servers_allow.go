@@ -1,11 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"codemode-bridge/bridge/config"
@@ -38,36 +34,9 @@ func allowServerCommand(con *console) *cobra.Command {
 }
 
 func allowServer(con *console, name string, more setup.Allowance) error {
-	if more.String() == "" {
-		return &cli.UsageError{Err: errors.New("say what to allow: --write, --read, --net or --run")}
+	if err := more.Resolve(); err != nil {
+		return &cli.UsageError{Err: err}
 	}
-	for _, paths := range [][]string{more.Write, more.Read} {
-		for i, path := range paths {
-			if path == config.WorkspaceWord {
-				continue
-			}
-			absolute, err := filepath.Abs(path)
-			if err != nil {
-				return fmt.Errorf("finding %s: %w", path, err)
-			}
-			if _, err := os.Stat(absolute); errors.Is(err, fs.ErrNotExist) {
-				return &cli.UsageError{Err: fmt.Errorf("there is no %s: make it first, for a box is made of what is there", absolute)}
-			}
-			paths[i] = absolute
-		}
-	}
-	for i, program := range more.Run {
-		if !strings.ContainsFunc(program, func(r rune) bool { return r == '/' || r == filepath.Separator }) {
-			continue
-		}
-		absolute, err := filepath.Abs(program)
-		if err != nil {
-			return fmt.Errorf("finding %s: %w", program, err)
-		}
-		more.Run[i] = absolute
-	}
-	var diff []string
-	var suffix string
 	err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 		s, ok := cfg.Servers[name]
 		if !ok {
@@ -77,17 +46,18 @@ func allowServer(con *console, name string, more setup.Allowance) error {
 		if err != nil {
 			return nil, &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
 		}
-		diff, suffix = setup.Diff(con.HomeShort(cfg.File), text, next, setup.Secrets(text)), withConfig(cfg, con.Env)
+		if !con.JSON {
+			fmt.Fprintln(con.Err, strings.Join(setup.Diff(con.HomeShort(cfg.File), text, next, setup.Secrets(text)), "\n"))
+			con.Told("if the edit waits for an approver, codemode-bridge config confirm takes it over%s", withConfig(cfg, con.Env))
+		}
 		return next, nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if con.JSON {
+	case con.JSON:
 		return con.PrintJSON(map[string]string{"server": name, "done": "allowed", "allowed": more.String()})
 	}
-	fmt.Fprintln(con.Err, strings.Join(diff, "\n"))
-	con.Told("if the edit waits for an approver, codemode-bridge config confirm takes it over%s", suffix)
 	_, err = fmt.Fprintf(con.Out, "%s may %s\n", name, more)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/lines"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
+	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/known"
 
@@ -71,8 +72,13 @@ func fitted(line string, width int) []string {
 	return all
 }
 
-// acceptServer accepts what is known of a server that the configuration has.
-func acceptServer(con *console, name string) error {
+// acceptServer accepts what is known of a server that the configuration has, and the box
+// that is proposed for it.
+func acceptServer(con *console, name string, box bool) error {
+	cfg, err := con.load()
+	if err != nil {
+		return err
+	}
 	return editServer(con, name, "accepted what is known of", func(text []byte, at string) ([]byte, error) {
 		next, words, says, err := setup.AcceptIn(text, at)
 		switch {
@@ -82,7 +88,10 @@ func acceptServer(con *console, name string) error {
 			return nil, &cli.UsageError{Err: fmt.Errorf("there is nothing to accept of %s: %s", name, words)}
 		}
 		con.Told("%s is %s from now on, and its version is pinned", name, words)
-		return next, nil
+		if !box {
+			return next, nil
+		}
+		return setupOf(con).Confined(at, name, next, cfg)
 	})
 }
 
@@ -107,8 +116,8 @@ func noWorkspace(con *console, cfg *config.Config) error {
 // should be, and notes. What servers list is taken from the catalogue of the last run.
 func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	warnings = []string{}
-	if nobodyMayConfirm(cfg) {
-		warnings = append(warnings, nobodyConfirms)
+	if approverscmd.NobodyMayConfirm(cfg) {
+		warnings = append(warnings, approverscmd.NobodyConfirms)
 	}
 	if err := noWorkspace(con, cfg); err != nil {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")

@@ -49,7 +49,7 @@ func tryServers(ctx context.Context, con *console, names []string, all bool) err
 	var trying sync.WaitGroup
 	logins := logins(con)
 	defer logins.Close()
-	for _, spec := range specsWithLogins(cfg, logins) {
+	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		if i := slices.Index(names, spec.Name); i >= 0 {
 			trying.Go(func() { rows[i] = doctor.Try(ctx, spec, version, con.waitForLogin) })
 		}

@@ -26,6 +26,7 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Rewrite: func(path string, edit func(text []byte) ([]byte, error)) error {
 			return rewrite(con, path, edit, func(*config.Config) error { return nil })
 		},
+		Edit: func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error { return editConfig(con, edit) },
 		Pin: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
 			return pinTools(ctx, con, path, text, taking)
 		},

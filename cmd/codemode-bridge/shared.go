@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/upstreams"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -178,10 +179,12 @@ func sharing(cfg *config.Config, looked []string) instance.Sharing {
 	return s
 }
 
-// startsInWindow reports whether a server runs in the folder of its window.
+// startsInWindow reports whether a server runs in the folder of its window, or in a box
+// that has it.
 func startsInWindow(cfg *config.Config) bool {
 	return slices.ContainsFunc(serverNames(cfg), func(name string) bool {
-		return cfg.Servers[name].Type == config.KindStdio && cfg.Servers[name].Cwd.IsZero()
+		s := cfg.Servers[name]
+		return s.Type == config.KindStdio && s.Cwd.IsZero() || upstreams.BoxedHere(cfg, s)
 	})
 }
 

@@ -53,7 +53,7 @@ func toolsReview(con *console) *cobra.Command {
 				return err
 			}
 			var secrets recorder.Secrets
-			secrets.Learn(given(specs(cfg)), con.Env)
+			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
 			store := pins.Open(pinFolder(con, cfg.File))
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {

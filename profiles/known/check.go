@@ -38,7 +38,7 @@ func (s *Server) check() *mistake {
 		return wrong("missing").in("tools")
 	}
 	return first(
-		each(s.Launch, func(_ int, l Launch) *mistake { return l.check() }).in("launch"),
+		each(s.Launch, func(_ int, l Launch) *mistake { return first(l.check(), s.checkBox(l)) }).in("launch"),
 		sorted(s.Tools, func(_ string, t Tool) *mistake { return t.check() }).in("tools"))
 }
 

@@ -34,6 +34,9 @@ type Match struct {
 	Remote bool
 	// Confined reports that its browser reaches no host but this machine.
 	Confined bool
+	// Box is the box that the file proposes for a server that is started in this form; nil
+	// for none.
+	Box *Box
 }
 
 // steering are variables that decide which program is started, or what is loaded
@@ -58,7 +61,7 @@ func Identify(s Started) (m Match, why string) {
 			}
 			paths, wrong := l.fits(rest, s.Env)
 			if wrong == "" {
-				return Match{server, server.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest)}, ""
+				return Match{server, server.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest), l.Confine}, ""
 			}
 			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
 		}

@@ -234,6 +234,9 @@ type Launch struct {
 	// Confines is the flag, among those with a value, that lists the only origins that
 	// its browser may reach, with semicolons.
 	Confines string `json:"confines,omitempty"`
+	// Confine is the box that is proposed for a server that is started in this form; nil
+	// where nobody tried one.
+	Confine *Box `json:"confine,omitempty"`
 }
 
 // A Server is what is known of one server.

@@ -181,7 +181,7 @@ func TestTheFormatIsDocumented(t *testing.T) {
 	}
 	words := strings.Fields("read write delete execute send spend workspace local remote none fixed chosen private untrusted external " +
 		"hooks ci path host path\\|host recipient member store command sql amount place content plain")
-	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Tool]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Box](), reflect.TypeFor[known.Tool]()} {
 		for i := range of.NumField() {
 			if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {
 				words = append(words, key)
@@ -200,6 +200,9 @@ func TestMistakesInFiles(t *testing.T) {
 	t.Parallel()
 	const launch = `"title": "T", "verified": "1.0.0", "launch": [{"npm": "x"}]`
 	tool := func(text string) string { return "{" + launch + `,` + "\n" + `"tools": {"a/b": {` + text + "}}}" }
+	boxed := func(head, launch string) string {
+		return `{"title": "T", ` + head + `, "launch": [{` + launch + `}], "tools": {"a": {"effects": ["read"], "where": "local"}}}`
+	}
 	for text, want := range map[string]string{
 		"{\n  \"title\": }":                    "hujson: line 2, column 12: ",
 		"{\n  // what\n  \"titel\": \"T\"}":    `line 3, column 3: no such key: "titel"`,
@@ -216,6 +219,19 @@ func TestMistakesInFiles(t *testing.T) {
 		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "flags": ["x"]}], "tools": {"a": {}}}`:              "launch: 0: flags: 0: ",
 		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "env": ["Node_Options"]}], "tools": {"a": {}}}`:     `env: 0: "Node_Options" may not be given`,
 		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "args": ["path...", "path"]}], "tools": {"a": {}}}`: "args: 0: only the last may be several",
+		boxed(`"source": "https://x"`, `"npm": "x", "confine": {}`):                                                      "launch: 0: confine: only a package of npm",
+		boxed(`"verified": "1.0.0"`, `"docker": "x", "confine": {}`):                                                     "launch: 0: confine: only a package of npm",
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"writes": []}`):                                            `no such key: "writes"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["args"]}`):                                       "confine: write: 0: no argument of the program is a path",
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["env:HOME"]}`):                                   `"HOME" is not a variable that it may be given`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["/etc"]}`):                                       `confine: write: 0: want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["~/"]}`):                                         `want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"read": ["~/../etc"]}`):                                    `confine: read: 0: want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"read": ["~/a/../.."]}`):                                   `confine: read: 0: want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["workspace", "workspace"]}`):                     "is there twice",
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"net": "some"}`):                                           `want "none", "any" or a list of hosts`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"net": ["https://x.example"]}`):                            `confine: net: 0: "https://x.example" is not exact`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"run": ["/bin/sh"]}`):                                      `confine: run: 0: "/bin/sh" is not the name of a program`,
 		tool(``):                    "line 2, column 18: tools: a/b: effects: missing",
 		tool(`"effects": ["reed"]`): "tools: a/b: where: missing",
 		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "home": "x"`):                                                   "home: want an argument that is a path",

@@ -49,6 +49,9 @@ func located(text []byte, offset int, what string) error {
 // unknownKey returns the first key that the Go type has no field for, and where it
 // stands; an empty one if there is none.
 func unknownKey(v *hujson.Value, t reflect.Type) (offset int, key string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch value := v.Value.(type) {
 	case *hujson.Object:
 		for i := range value.Members {

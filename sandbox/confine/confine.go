@@ -31,6 +31,8 @@
 package confine
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,6 +44,8 @@ type Box struct {
 	Read  []string `json:"read"`  // those that it may read, besides what any program needs
 	Net   Net      `json:"net"`
 	Run   []string `json:"run"` // programs that it may start, absolute; nil: any that it can read
+	// Require refuses to start the program where a part of the box can't be enforced.
+	Require bool `json:"require"`
 }
 
 // Net says which hosts a program reaches.
@@ -115,6 +119,43 @@ func (b Box) Holds(s Steps) Hold {
 		Reads:  files,
 		Net:    !b.Net.Any && s.On(Network),
 	}
+}
+
+// Lacks says what of a box is not enforced with these steps, each with the steps that
+// would have and why they do not hold. What only backs up another step is not lacking.
+func (b Box) Lacks(s Steps) []string {
+	var lacks []string
+	without := func(what string, steps ...Step) {
+		var why []string
+		for _, step := range steps {
+			why = append(why, fmt.Sprintf("%s: %s", step, cmp.Or(s[step], "not tried")))
+		}
+		lacks = append(lacks, what+" ("+strings.Join(why, "; ")+")")
+	}
+	holds := b.Holds(s)
+	if !holds.Writes || !holds.Reads {
+		without("which files it may write and read", Files, Landlock)
+	}
+	if !holds.Net && !b.Net.Any {
+		without("which hosts it reaches", Network)
+	}
+	if b.Run != nil && !s.On(Landlock) {
+		without("which programs it may start", Landlock)
+	}
+	for _, step := range []Step{Powers, Calls} {
+		if !s.On(step) {
+			without("that it stays in its box", step)
+		}
+	}
+	return lacks
+}
+
+// A LacksError says that the system can't enforce a box that requires it. Nothing was
+// started.
+type LacksError struct{ Lacks []string }
+
+func (e *LacksError) Error() string {
+	return "its box is required, and this system does not enforce " + strings.Join(e.Lacks, ", nor ")
 }
 
 // String says in a few words what a box allows: "writes /home/me/app, no network".

@@ -88,7 +88,7 @@ func restrict(a access) error {
 // leave adds to a rule set that path, and what is below it, may be used so.
 func (a access) leave(rules int, path string, rights uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}
-	if !a.links && !ofSystem(path) && !within(path, "/etc") {
+	if !a.links && !OfSystem(path) && !within(path, "/etc") {
 		how.Resolve = unix.RESOLVE_NO_SYMLINKS
 	}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)

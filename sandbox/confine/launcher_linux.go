@@ -39,8 +39,9 @@ type order struct {
 	Namespaces bool `json:"namespaces"` // it has them
 	Root       bool `json:"root"`       // it shall make a root of its own
 
-	Most int   `json:"most"` // processes
-	last error // why it does not end first when memory is short
+	Boxed bool  `json:"boxed"` // the program's environment and temporary files are a box's
+	Most  int   `json:"most"`  // processes
+	last  error // why it does not end first when memory is short
 }
 
 // An answer is what the launcher says before it starts the program.
@@ -48,6 +49,7 @@ type answer struct {
 	Steps   Steps       `json:"steps"`
 	Failed  string      `json:"failed"`  // why there is no program
 	Root    bool        `json:"root"`    // because it could not make a root
+	Lacking bool        `json:"lacking"` // because the box is required and not all of it holds
 	Sockets []described `json:"sockets"` // passed on with the answer
 }
 
@@ -96,7 +98,7 @@ func Main() (code int) {
 	}
 	// Of Landlock each thread has its own, and one may signal what was started with the same.
 	runtime.LockOSThread()
-	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.Box.environ(os.Environ(), o.temp()), Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "starting %s in its box: %v\n", o.Path, err)
 		return 127
@@ -160,12 +162,15 @@ func endAll() {
 	}
 }
 
-// temp is where the program's temporary files go.
-func (o order) temp() string {
-	if o.Root {
-		return "/tmp"
+// environ is the program's environment.
+func (o order) environ() []string {
+	switch {
+	case !o.Boxed:
+		return os.Environ()
+	case o.Root:
+		return o.Box.environ(os.Environ(), "/tmp")
 	}
-	return o.Temp
+	return o.Box.environ(os.Environ(), o.Temp)
 }
 
 // enter takes the steps, in an order in which each can still be taken.
@@ -207,6 +212,9 @@ func (o order) enter() (a answer, fds []int) {
 	a.Steps.record(Calls, err)
 	if noSockets {
 		a.Steps.record(Network, err)
+	}
+	if o.Box.Require && len(o.Box.Lacks(a.Steps)) > 0 {
+		a.Failed, a.Lacking = "the box is required", true
 	}
 	return a, fds
 }
@@ -263,6 +271,9 @@ func (o order) access() access {
 
 // dropPowers gives up all capabilities, and the ways to get them again.
 func dropPowers() error {
+	if err := NoNewPrivileges(); err != nil {
+		return fmt.Errorf("giving up new privileges: %w", err)
+	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
 	if err := unix.Capget(&header, &has[0]); err != nil {

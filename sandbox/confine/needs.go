@@ -31,7 +31,7 @@ func Needs(program string, env []string) []string {
 	home := variable(env, "HOME")
 	var needs []string
 	add := func(path string) {
-		if path != "" && filepath.IsAbs(path) && !slices.Contains(needs, path) && !ofSystem(path) {
+		if path != "" && filepath.IsAbs(path) && !slices.Contains(needs, path) && !OfSystem(path) {
 			needs = append(needs, path)
 		}
 	}
@@ -73,6 +73,7 @@ func installation(program, home string) string {
 	return above
 }
 
-func ofSystem(path string) bool {
+// OfSystem reports whether every box has a path, to read.
+func OfSystem(path string) bool {
 	return slices.ContainsFunc(systemFolders, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
 }

@@ -67,7 +67,7 @@ func (b Box) places() (places []place, links []link, err error) {
 	for _, l := range leads {
 		if !lured(l) {
 			links = append(links, l.links...)
-			if l.path != "" && !(ofSystem(l.path) && !l.write) {
+			if l.path != "" && !(OfSystem(l.path) && !l.write) {
 				places = append(places, place{l.path, l.write})
 			}
 		}
@@ -78,10 +78,10 @@ func (b Box) places() (places []place, links []link, err error) {
 			continue
 		}
 		inside := slices.ContainsFunc(sure, func(p place) bool { return within(l.path, p.Path) && (p.Write || !l.write) })
-		if !inside && (l.write || !ofSystem(l.path)) {
+		if !inside && (l.write || !OfSystem(l.path)) {
 			return nil, nil, fmt.Errorf("its box names %s, a link in a folder that it may write, which leads to %s: name that instead", l.named, l.path)
 		}
-		if !l.write && !ofSystem(l.path) {
+		if !l.write && !OfSystem(l.path) {
 			places = append(places, place{l.path, false})
 		}
 	}

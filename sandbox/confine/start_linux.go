@@ -34,16 +34,16 @@ func (b Box) Start(launcher string, command func() *exec.Cmd) (*Program, error) 
 	for {
 		p, err := try.start(launcher, command())
 		if err == nil {
-			for step, why := range reasons {
-				if !p.Steps.On(step) {
-					p.Steps[step] = why
-				}
-			}
+			explain(p.Steps, reasons)
 			return p, nil
 		}
 		var no *refusedError
 		if !errors.As(err, &no) {
 			return nil, err
+		}
+		if no.lacking != nil {
+			explain(no.lacking, reasons)
+			return nil, &LacksError{b.Lacks(no.lacking)}
 		}
 		why := no.Error()
 		switch {
@@ -69,15 +69,25 @@ func (b Box) Start(launcher string, command func() *exec.Cmd) (*Program, error) 
 func (b Box) order() (order, error) {
 	places, links, err := b.places()
 	return order{
-		Box: b, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
+		Box: b, Boxed: true, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
 		Group: "no control group is delegated to this program",
 	}, err
 }
 
+// explain adds to the steps of the last try why those of others do not hold.
+func explain(steps, reasons Steps) {
+	for step, why := range reasons {
+		if !steps.On(step) {
+			steps[step] = why
+		}
+	}
+}
+
 // A refusedError says that the system does not allow a step.
 type refusedError struct {
-	err  error
-	root bool
+	err     error
+	root    bool
+	lacking Steps // that do not suffice for a box that is required
 }
 
 func (e *refusedError) Error() string { return e.err.Error() }
@@ -93,7 +103,7 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 		return nil, fmt.Errorf("the program is to start in %s, which is no folder", o.Dir)
 	}
 	var temp ending
-	if !o.Root {
+	if o.Boxed && !o.Root {
 		if o.Temp, err = os.MkdirTemp("", "codemode-box-"); err != nil {
 			return nil, fmt.Errorf("making a place for temporary files: %w", err)
 		}
@@ -128,7 +138,11 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 	theirs.Close()
 	a, files, err := o.talk(ours)
 	if err == nil && a.Failed != "" {
-		err = &refusedError{errors.New(a.Failed), a.Root}
+		no := &refusedError{err: errors.New(a.Failed), root: a.Root}
+		if a.Lacking {
+			no.lacking = a.Steps
+		}
+		err = no
 	}
 	if err != nil {
 		cmd.Process.Kill()

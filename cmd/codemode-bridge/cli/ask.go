@@ -50,13 +50,26 @@ func (con *Console) Confirm(question string, yes bool) error {
 
 // An Acceptance is the flag --accept-known: whether the person accepts what the bridge
 // knows of servers. Without the flag, one at a terminal is asked.
-type Acceptance struct{ said, yes bool }
+type Acceptance struct {
+	said, yes bool
+	// Unconfined leaves the boxes out that known files propose.
+	Unconfined bool
+}
 
-// AcceptFlag gives a command the flag --accept-known. What it says is in the Acceptance
-// when the command runs.
+// AcceptFlag gives a command the flags --accept-known and --no-confine. What they say is
+// in the Acceptance when the command runs.
 func AcceptFlag(c *cobra.Command, a *Acceptance) {
 	yes := c.Flags().Bool("accept-known", false, "accept what the bridge knows of servers, and pin their versions; without it you are asked at a terminal")
-	c.PreRun = func(c *cobra.Command, _ []string) { *a = Acceptance{c.Flags().Changed("accept-known"), *yes} }
+	ConfineFlag(c, &a.Unconfined)
+	c.PreRun = func(c *cobra.Command, _ []string) { a.said, a.yes = c.Flags().Changed("accept-known"), *yes }
+}
+
+// NoConfine is the flag that leaves boxes out.
+const NoConfine = "--no-confine"
+
+// ConfineFlag gives a command the flag --no-confine.
+func ConfineFlag(c *cobra.Command, unconfined *bool) {
+	c.Flags().BoolVar(unconfined, strings.TrimPrefix(NoConfine, "--"), false, "leave out the boxes that the bridge proposes for servers that it knows: what the system lets them write and reach")
 }
 
 // Settle reports whether what is known of some servers is accepted. It asks nobody if

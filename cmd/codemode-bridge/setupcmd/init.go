@@ -26,7 +26,8 @@ func (con *Bridge) Init() *cobra.Command {
 		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
 			"shows them, and writes a configuration with them, with the folder that you are in as the workspace, and a\n" +
 			"template that says what scripts may do. Where the bridge knows what the tools of a server do, you are asked\n" +
-			"once whether you accept that (servers known NAME shows it); the version is pinned then.\n" +
+			"once whether you accept that (servers known NAME shows it); the version is pinned then, and where the\n" +
+			"bridge proposes a box for it, it is confined to that (--no-confine leaves it out).\n" +
 			"Files in the folder that you are in come with it, from whoever wrote it: they are told of, and read if\n" +
 			"--from names them. Each server that is on is started once,\n" +
 			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
@@ -84,6 +85,9 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 		con.Told("the id of the configuration that is there cannot be read: the new one has another, and paused runs and open questions stay with the old one")
 	}
 	found := setup.NewFirst(con.System())
+	if !o.accept.Unconfined {
+		found.Boxes = setup.NewBoxes(con.System(), plan.Workspace)
+	}
 	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.Err, "passed over %s: %v\n", place, err) })
 	if errors.Is(err, setup.ErrNoSource) {
 		return &cli.UsageError{Err: err}
@@ -119,6 +123,11 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 	text, err := write()
 	if err != nil {
 		return err
+	}
+	if !con.JSON {
+		for _, line := range setup.BoxWords(found.New(), cli.NoConfine) {
+			con.Told("%s", line)
+		}
 	}
 	if o.dry {
 		return showFirst(con, found, path, file.Text, text)

@@ -203,11 +203,18 @@ func takeOver(con *Bridge, in *setup.Installation, path string, o installOptions
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	return in.TakeOver(con.System(), text, func(text []byte) (*config.Config, error) {
+	err = in.TakeOver(con.System(), !o.accept.Unconfined, text, func(text []byte) (*config.Config, error) {
 		return con.Parse(path, text)
 	}, func(some []*setup.Server, question string) error {
 		return acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON)
 	})
+	if err != nil || con.JSON {
+		return err
+	}
+	for _, line := range setup.BoxWords(in.Moving, cli.NoConfine) {
+		con.Told("%s", line)
+	}
+	return nil
 }
 
 // showInstallation prints the changes that are about to be made.

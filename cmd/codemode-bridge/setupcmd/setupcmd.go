@@ -1,6 +1,6 @@
 // Package setupcmd has the commands with which a person sets the bridge up: init writes
 // a first configuration, install puts the bridge into a client's file, and uninstall
-// takes it out again. Package bridge/setup does the work; what is here asks the person
+// takes it out again; servers add adds one server. Package bridge/setup does the work; what is here asks the person
 // and tells them. A Bridge, which the program fills in, says where its files are.
 package setupcmd
 
@@ -28,6 +28,9 @@ type Bridge struct {
 	Load    func() (*config.Config, error)
 	Parse   func(path string, text []byte) (*config.Config, error)
 	Rewrite func(path string, edit func(text []byte) ([]byte, error)) error
+	// Edit is Rewrite for the configuration of the command line, and says so if the edit
+	// would be a mistake.
+	Edit func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error
 	// Pin starts the servers of a configuration that is about to be written, and accepts
 	// the tools that they list.
 	Pin func(ctx context.Context, path string, text []byte, taking []*setup.Server) error

@@ -1,4 +1,6 @@
-package main
+// Package approverscmd has the commands about who may answer questions: "approvers". They
+// edit the configuration file.
+package approverscmd
 
 import (
 	"encoding/hex"
@@ -12,27 +14,35 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
 
-// approversCommand edits who may answer, in the configuration file.
-func approversCommand(con *console) *cobra.Command {
+// A Bridge is what the commands need of the program.
+type Bridge struct {
+	*cli.Console
+
+	Load func() (*config.Config, error)
+	// Edit changes the configuration file in one step, or not at all.
+	Edit func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error
+}
+
+// Command is the command group "approvers".
+func (b *Bridge) Command() *cobra.Command {
 	group := &cobra.Command{Use: "approvers", Short: "Who may answer questions"}
 	list := &cobra.Command{
 		Use: "list", Short: "List who may answer, and in whose name", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := con.load()
+			cfg, err := b.Load()
 			if err != nil {
 				return err
 			}
-			if con.JSON {
-				return con.PrintJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
+			if b.JSON {
+				return b.PrintJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
 			}
 			if len(cfg.Approvals.Approvers) == 0 {
-				fmt.Fprintln(con.Err, "there are no approvers; codemode-bridge approvers add NAME makes one")
+				fmt.Fprintln(b.Err, "there are no approvers; codemode-bridge approvers add NAME makes one")
 				return nil
 			}
 			table := [][]string{{"name", "role", "may allow up to", "groups", "signs in as", "in the name of"}}
@@ -49,10 +59,10 @@ func approversCommand(con *console) *cobra.Command {
 				}
 				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), canon.Escape(one.Login), strings.Join(names, ", ")})
 			}
-			return con.Table(table)
+			return b.Table(table)
 		},
 	}
-	con.JSONFlag(list)
+	b.JSONFlag(list)
 
 	var role, risk, login string
 	var groups []string
@@ -74,7 +84,7 @@ func approversCommand(con *console) *cobra.Command {
 				one["groups"] = groups
 			}
 			first, confirms := true, false
-			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
+			err := b.Edit(func(text []byte, cfg *config.Config) ([]byte, error) {
 				first = len(cfg.Approvals.Approvers) == 0
 				one["role"] = addedRole(role, first)
 				confirms = one["role"] == config.RoleAdmin || pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
@@ -84,33 +94,33 @@ func approversCommand(con *console) *cobra.Command {
 				return err
 			}
 			if !confirms {
-				defer con.Told("%s", nobodyConfirms)
+				defer b.Told("%s", NobodyConfirms)
 			}
 			if first && role == "" {
-				defer con.Told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
+				defer b.Told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
 			}
 			if !first {
-				defer fmt.Fprintln(con.Err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
+				defer fmt.Fprintln(b.Err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
 			}
-			if con.JSON {
+			if b.JSON {
 				made := map[string]any{"name": args[0], "role": one["role"]}
 				if login == "" {
 					made["token"] = token
 				}
-				return con.PrintJSON(made)
+				return b.PrintJSON(made)
 			}
 			if login != "" {
-				_, err = fmt.Fprintf(con.Err, "%s signs in on the page as %s; there is no token\n", args[0], login)
+				_, err = fmt.Fprintf(b.Err, "%s signs in on the page as %s; there is no token\n", args[0], login)
 				return err
 			}
-			fmt.Fprintf(con.Err, "the token of %s, which is not kept anywhere:\n", args[0])
-			if _, err = fmt.Fprintln(con.Out, token); err == nil {
-				con.Told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
+			fmt.Fprintf(b.Err, "the token of %s, which is not kept anywhere:\n", args[0])
+			if _, err = fmt.Fprintln(b.Out, token); err == nil {
+				b.Told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
 			}
 			return err
 		},
 	}
-	con.JSONFlag(add)
+	b.JSONFlag(add)
 	add.Flags().StringVar(&role, "role", "", "what they may do: `viewer`, approver, admin; without it, the first one is an admin and the others are approvers")
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
@@ -121,7 +131,7 @@ func approversCommand(con *console) *cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Remove an approver, with what they delegated", Args: cli.OneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
-			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
+			err := b.Edit(func(text []byte, cfg *config.Config) ([]byte, error) {
 				at := slices.IndexFunc(cfg.Approvals.Approvers, func(one config.Approver) bool { return one.Name == args[0] })
 				if at < 0 {
 					return nil, &cli.UsageError{Err: fmt.Errorf("there is no approver %q", args[0])}
@@ -138,7 +148,7 @@ func approversCommand(con *console) *cobra.Command {
 				return config.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
 			})
 			if err == nil {
-				fmt.Fprintf(con.Err, "%s may not answer any more\n", args[0])
+				fmt.Fprintf(b.Err, "%s may not answer any more\n", args[0])
 			}
 			return err
 		},
@@ -151,7 +161,7 @@ func approversCommand(con *console) *cobra.Command {
 			if until == "" {
 				return &cli.UsageError{Err: errors.New("--until is needed: a delegation has an end")}
 			}
-			return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) {
+			return b.Edit(func(text []byte, _ *config.Config) ([]byte, error) {
 				return config.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
 			})
 		},
@@ -173,40 +183,10 @@ func addedRole(said string, first bool) config.ApproverRole {
 	return config.RoleApprover
 }
 
-// nobodyMayConfirm reports whether there are approvers and none is an admin.
-func nobodyMayConfirm(cfg *config.Config) bool {
+// NobodyMayConfirm reports whether there are approvers and none is an admin.
+func NobodyMayConfirm(cfg *config.Config) bool {
 	return len(cfg.Approvals.Approvers) > 0 && !pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
 }
 
-// nobodyConfirms is the warning to print if nobodyMayConfirm.
-const nobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config accept --offline takes it over`
-
-// editConfig changes the configuration file in one step. If the result would not be
-// a valid configuration, the file stays as it is.
-func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
-	path, err := con.file()
-	if err != nil {
-		return err
-	}
-	cfg, err := con.load()
-	if err != nil {
-		return err
-	}
-	edited := false
-	err = rewrite(con, path, func(text []byte) ([]byte, error) {
-		next, err := edit(text, cfg)
-		edited = err == nil
-		return next, err
-	}, func(*config.Config) error { return nil })
-	if problems := (config.Problems)(nil); edited && errors.As(err, &problems) {
-		fmt.Fprintln(con.Err, "the file was not changed: with this edit it would have mistakes")
-	}
-	return err
-}
-
-// rewrite changes the configuration file at path in one step. It writes nothing if
-// the result is not a valid configuration, or if before, which is called with it,
-// returns an error.
-func rewrite(con *console, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
-	return setup.Rewrite(path, edit, func(text []byte) (*config.Config, error) { return con.parseFile(path, text) }, before)
-}
+// NobodyConfirms is the warning to print if NobodyMayConfirm.
+const NobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config accept --offline takes it over`

@@ -1,0 +1,185 @@
+package setup
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/profiles/known"
+)
+
+// Boxes writes the boxes that known files propose into servers. Nil proposes none.
+type Boxes struct {
+	// Workspace are the folders that the configuration names, and Home is the person's.
+	Workspace []string
+	Home      string
+}
+
+// NewBoxes returns Boxes for a system that can enforce them; nil if it cannot.
+func NewBoxes(system clients.System, workspace ...string) *Boxes {
+	if system.OS != "linux" { // boxes of other systems were never tried
+		return nil
+	}
+	home, _ := system.Env("HOME")
+	return &Boxes{slices.DeleteFunc(workspace, func(folder string) bool { return folder == "" }), home}
+}
+
+// A Proposal is a box for a server of the configuration.
+type Proposal struct {
+	Box   config.JSONC // as "confine" has it; empty if there is none
+	Words string       // what it allows: "writes workspace, no network"
+	Why   string       // why a server that could have one has none
+}
+
+// Propose returns the box that is proposed for a server: that of the file that it is
+// verified by, unless it has one.
+func (b *Boxes) Propose(text config.JSONC) Proposal {
+	r, _ := recognize(text)
+	plain, err := text.MarshalJSON()
+	var s started
+	if b == nil || r.Box == nil || !r.Verified || err != nil || json.Unmarshal(plain, &s) != nil || s.Confine != nil {
+		return Proposal{}
+	}
+	box := *r.Box
+	if box.Write, err = b.places(box.Write, r, s); err == nil {
+		box.Read, err = b.places(box.Read, r, s)
+	}
+	if err != nil {
+		return Proposal{Why: err.Error()}
+	}
+	return Proposal{Box: boxText(box), Words: box.String()}
+}
+
+// started is what of a server's text decides where its box is.
+type started struct {
+	Env     map[string]string `json:"env"`
+	Cwd     string            `json:"cwd"`
+	Confine json.RawMessage   `json:"confine"`
+}
+
+// places puts paths in the place of words.
+func (b *Boxes) places(all []string, r known.Recognition, s started) (paths []string, err error) {
+	add := func(path string) error {
+		path, err := b.place(path, s.Cwd)
+		if err == nil && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return err
+	}
+	for _, word := range all {
+		name, variable := strings.CutPrefix(word, known.BoxEnv)
+		switch {
+		case word == known.BoxWorkspace:
+			paths = append(paths, word)
+		case word == known.BoxArgs:
+			for _, path := range r.Paths {
+				if err := add(path); err != nil {
+					return nil, err
+				}
+			}
+		case variable && s.Env[name] == "":
+			return nil, fmt.Errorf("%s is not set in its env, and without it what it keeps is in a folder of the package", name)
+		case variable:
+			if err := add(filepath.Dir(s.Env[name])); err != nil {
+				return nil, err
+			}
+		default: // below the home folder: it is not in the box if it is not there
+			if _, err := os.Stat(filepath.Join(b.Home, strings.TrimPrefix(word, "~/"))); err == nil {
+				paths = append(paths, word)
+			}
+		}
+	}
+	return paths, nil
+}
+
+// place is a folder as a box has it.
+func (b *Boxes) place(path, cwd string) (string, error) {
+	full := path
+	switch below, home := strings.CutPrefix(path, "~/"); {
+	case strings.Contains(path, "${"):
+		return "", errors.New("a variable says which folder it works on")
+	case home:
+		full = filepath.Join(b.Home, below)
+	case path == "~":
+		full = b.Home
+	case !filepath.IsAbs(path) && filepath.IsAbs(cwd):
+		full = filepath.Join(cwd, path)
+	case !filepath.IsAbs(path):
+		return "", fmt.Errorf("%s starts at whichever folder the bridge is started in", canon.Escape(path))
+	}
+	full = filepath.Clean(full)
+	if rest, err := filepath.Rel(full, cmp.Or(b.Home, "/")); err == nil && rest != ".." && !strings.HasPrefix(rest, "../") {
+		return "", fmt.Errorf("%s is more than a box may have", canon.Escape(path))
+	}
+	if slices.Equal(b.Workspace, []string{full}) {
+		return known.BoxWorkspace, nil
+	}
+	return full, nil
+}
+
+// boxText is a box as a configuration has it.
+func boxText(b known.Box) config.JSONC {
+	text := `{ "write": ` + flatJSON(b.Write)
+	if len(b.Read) > 0 {
+		text += `, "read": ` + flatJSON(b.Read)
+	}
+	switch {
+	case b.Net.Any:
+		text += `, "net": "any"`
+	case len(b.Net.Hosts) == 0:
+		text += `, "net": "none"`
+	default:
+		text += `, "net": ` + flatJSON(b.Net.Hosts)
+	}
+	if b.Run != nil {
+		text += `, "run": ` + flatJSON(b.Run)
+	}
+	return config.JSONC(text + " }")
+}
+
+// ConfineIn returns the text of a configuration with the box that is proposed for the
+// server at a JSON pointer, and what that allows. Without a box, the text is as it was.
+// The pointer is empty for the text of a server alone.
+func (b *Boxes) ConfineIn(text []byte, at string) (next []byte, p Proposal, err error) {
+	server := text
+	if at != "" {
+		if server, err = config.Section(text, at); err != nil {
+			return nil, p, err
+		}
+	}
+	if p = b.Propose(server); len(p.Box) == 0 {
+		return text, p, nil
+	}
+	next, err = config.Insert(text, at+"/confine", p.Box)
+	return next, p, err
+}
+
+// BoxWords says how accepted servers are confined, a line for each; leave is the flag that
+// leaves the boxes out.
+func BoxWords(taken []*Server, leave string) (lines []string) {
+	boxed := 0
+	for _, s := range taken {
+		if !s.Accepted || s.There {
+			continue
+		}
+		switch p := s.Boxes.Propose(s.written()); {
+		case len(p.Box) > 0 && s.Unboxed == "":
+			boxed++
+			lines = append(lines, fmt.Sprintf("%s is confined: %s", s.As, canon.Escape(p.Words)))
+		case s.Unboxed != "" || p.Why != "":
+			lines = append(lines, fmt.Sprintf("%s is not confined: %s; codemode-bridge servers test --confined %s tries a box", s.As, cmp.Or(s.Unboxed, p.Why), s.As))
+		}
+	}
+	if boxed > 0 {
+		lines[len(lines)-1] += " (" + leave + " leaves that out)"
+	}
+	return lines
+}

@@ -1,0 +1,115 @@
+package upstream
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"codemode-bridge/sandbox/confine"
+)
+
+// A program in a box fails where its box ends, and says so in its own words, if at all.
+// This file reads them, and says which edit would let the program go on.
+
+var (
+	// refusal matches what programs write of a path that they could not use.
+	refusal = regexp.MustCompile(`(?i)EACCES|EROFS|EPERM|ENOENT|permission denied|read-only file system|operation not permitted|no such file or directory|not allowed`)
+	// changing matches those that are about a change.
+	changing = regexp.MustCompile(`(?i)EACCES|EROFS|permission denied|read-only file system|mkdir|write|creat|rename|unlink`)
+	// absolute matches absolute paths.
+	absolute = regexp.MustCompile(`/[^\s'"` + "`" + `:,;()\[\]<>|]+`)
+	// unreached matches hosts that a program could not reach.
+	unreached = regexp.MustCompile(`(?:ENOTFOUND|EAI_AGAIN) ([A-Za-z0-9.-]+)`)
+	noNetwork = regexp.MustCompile(`ENETUNREACH|EHOSTUNREACH|ECONNREFUSED|(?i:network is unreachable|connection refused)`)
+)
+
+// maxRefusals bounds how many refusals an error names.
+const maxRefusals = 3
+
+// beyond says what a child was refused by its box, as far as its lines and its relay
+// tell, and what lets it do that; empty without a box.
+func (c *contained) beyond(server string, lines []string) string {
+	if c == nil || c.box == nil {
+		return ""
+	}
+	var refused, ways []string
+	add := func(what, way string) {
+		if len(refused) < maxRefusals && !slices.Contains(refused, what) {
+			refused = append(refused, what)
+		}
+		if len(ways) < maxRefusals && !slices.Contains(ways, way) {
+			ways = append(ways, way)
+		}
+	}
+	for _, host := range c.status().Refused {
+		add("to reach "+host, "--net "+writtenHost(host))
+	}
+	for _, line := range lines {
+		if !c.boxed.Box.Net.Any {
+			for _, found := range unreached.FindAllStringSubmatch(line, -1) {
+				add("to reach "+found[1], "--net "+found[1])
+			}
+			if noNetwork.MatchString(line) && c.boxed.Box.Net.None() {
+				add("to reach the network", "--net HOST")
+			}
+		}
+		if refusal.MatchString(line) {
+			for _, path := range absolute.FindAllString(line, -1) {
+				if what, way := c.needs(strings.TrimRight(path, "./"), changing.MatchString(line)); what != "" {
+					add(what, way)
+				}
+			}
+		}
+	}
+	text := "; it runs in a box: " + c.boxed.Box.String()
+	if len(refused) > 0 {
+		text += ", which may have refused it " + strings.Join(refused, ", ")
+	} else {
+		ways = []string{"--write DIR", "--net HOST"}
+	}
+	for i, way := range ways {
+		ways[i] = fmt.Sprintf("codemode-bridge servers allow %s %s", server, way)
+	}
+	return text + "; if it needs more: " + strings.Join(ways, ", or ")
+}
+
+// needs says what a program was refused with a path that it names, if its box is why.
+func (c *contained) needs(path string, change bool) (what, way string) {
+	in := func(folders []string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
+	}
+	is, err := os.Stat(path)
+	switch {
+	case path == "" || in(c.allowed.Write):
+		return "", ""
+	case change && err == nil, err != nil && isFolder(filepath.Dir(path)): // what is not there can't be meant to be read
+		dir := path
+		if err != nil || !is.IsDir() {
+			dir = filepath.Dir(path)
+		}
+		if dir == string(filepath.Separator) {
+			return "", ""
+		}
+		return "to write " + path, "--write " + dir
+	case err == nil && !in(c.allowed.Read) && !confine.OfSystem(path):
+		return "to read " + path, "--read " + path
+	}
+	return "", ""
+}
+
+func isFolder(path string) bool {
+	is, err := os.Stat(path)
+	return err == nil && is.IsDir()
+}
+
+// writtenHost is a refused host as a configuration names it, without the usual port.
+func writtenHost(host string) string {
+	if name, port, err := net.SplitHostPort(host); err == nil && port == "443" {
+		return name
+	}
+	return host
+}

@@ -1,0 +1,318 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codemode-bridge/sandbox/confine"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// boxed puts a fake into a box that may write a folder of its own.
+func boxed(t testing.TB, s script) (spec Spec, folder string) {
+	t.Helper()
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_GET_DUMPABLE, 0, 0); errno == unix.ENOTSUP {
+		t.Skip("a launcher with C code cannot confine all of its threads")
+	}
+	folder, err := os.MkdirTemp("/var/tmp", "box") // a box has a /tmp of its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	spec = s.stdio(t)
+	spec.Env["FAKE_FOLDER"] = folder
+	spec.Box = &Box{Box: confine.Box{Write: []string{folder}}, Launcher: os.Args[0]}
+	return spec, folder
+}
+
+// left returns the processes of the server with this folder.
+func left(folder string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte("FAKE_FOLDER="+folder)) {
+			pids = append(pids, len(pids))
+		}
+	}
+	return pids
+}
+
+// A server in a box works as one without does, and what holds it is known while it runs.
+func TestAServerInABox(t *testing.T) {
+	spec, folder := boxed(t, script{})
+	spec.IdleStop = 50 * time.Millisecond
+	s := open(t, Options{}, spec)
+	ready(t, s)
+	for range 2 { // started by a call, the second time
+		eventually(t, "known to be in a box", func() bool {
+			if got := call(t, s, "exact", ""); got != exact {
+				t.Errorf("got %s", got)
+			}
+			st := s.Status()[0]
+			if st.Box == nil {
+				return false // it was stopped before we looked
+			}
+			if diff := cmp.Diff(&Boxed{Box: spec.Box.Box, Steps: st.Box.Steps, Held: confine.Hold{Writes: true, Reads: true, Net: true}}, st.Box); diff != "" || st.PID == 0 {
+				t.Errorf("status %+v: %s", st, diff)
+			}
+			return true
+		})
+		if st := is(t, s, Idle); st.Box != nil {
+			t.Errorf("without a child: %+v", st.Box)
+		}
+		eventually(t, "gone", func() bool { return len(left(folder)) == 0 })
+	}
+}
+
+// A server in a box is stopped as one without is, and nothing of it stays.
+func TestNothingIsLeftOfABox(t *testing.T) {
+	for _, start := range []string{"stubborn", "family", "orphans"} {
+		t.Run(start, func(t *testing.T) {
+			spec, folder := boxed(t, script{})
+			spec.Env[fakeVariable] = strings.Replace(spec.Env[fakeVariable], `"Start":""`, `"Start":"`+start+":"+folder+`/pids"`, 1)
+			s := open(t, Options{}, spec)
+			connected(t, s)
+			if n := map[string]int{"stubborn": 2}[start]; len(left(folder)) < max(n, 2) {
+				t.Fatalf("processes: %v", left(folder))
+			}
+			s.Close()
+			eventually(t, "ended", func() bool { return len(left(folder)) == 0 })
+		})
+	}
+}
+
+// A server in a box is asked to end before it is killed.
+func TestAServerInABoxIsAskedToEnd(t *testing.T) {
+	spec, folder := boxed(t, script{})
+	asked := filepath.Join(folder, "asked")
+	spec.Env[fakeVariable] = strings.Replace(spec.Env[fakeVariable], `"Start":""`, `"Start":"slowly:`+asked+`"`, 1)
+	s := open(t, Options{}, spec)
+	connected(t, s)
+	s.Close()
+	if _, err := os.Stat(asked); err != nil {
+		t.Error("it was not asked: ", err)
+	}
+}
+
+// A server gets a new box when its box is another one, and each session has its own.
+func TestBoxesOfSessionsAndReloads(t *testing.T) {
+	spec, folder := boxed(t, script{})
+	spec.PerSession = true
+	s := open(t, Options{}, spec)
+	connected(t, s)
+	for _, session := range []string{"a", "b"} {
+		if _, err := s.Call(WithClient(t.Context(), &member{session: session}), "fake", "", "exact", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(left(folder)); n != 6 {
+		t.Errorf("%d processes, want a launcher and a server for each of two sessions and for listing", n)
+	}
+	s.EndSession("a")
+	eventually(t, "ended with its session", func() bool { return len(left(folder)) == 4 })
+	before := s.Status()[0].PID
+	same := spec
+	same.Box = new(*spec.Box)
+	s.Apply([]Spec{same})
+	if now := s.Status()[0].PID; now != before {
+		t.Error("an equal box restarted the server")
+	}
+	wider := same
+	wider.Box = new(*spec.Box)
+	wider.Box.Net.Any = true
+	s.Apply([]Spec{wider})
+	connected(t, s)
+	eventually(t, "in its new box", func() bool { b := s.Status()[0].Box; return b != nil && b.Box.Net.Any && !b.Held.Net })
+	eventually(t, "without the old ones", func() bool { return len(left(folder)) == 2 })
+}
+
+// What keeps a server from starting in its box is said, with the way out.
+func TestABoxThatIsTooSmall(t *testing.T) {
+	outside, err := os.MkdirTemp("/var/tmp", "outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(outside)
+	canary := filepath.Join(outside, "canary")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for name, row := range map[string]struct {
+		start string
+		edit  func(*Box)
+		want  []string
+	}{
+		"a write outside": {"write:" + canary, nil, []string{canary, "may have refused it to write " + canary, "codemode-bridge servers allow fake --write " + outside}},
+		"a name":          {"dial:api.example.com:443", nil, []string{"writes ", "no network", "servers allow fake --net"}},
+		"another name": {"dial:evil.example.com:443", func(b *Box) { b.Net.Hosts = []confine.Host{{Name: "api.example.com", Port: 443}} },
+			[]string{"may have refused it to reach evil.example.com", "servers allow fake --net evil.example.com"}},
+		"this machine":      {"dial:" + l.Addr().String(), nil, []string{"connection refused", "to reach the network", "--net HOST"}},
+		"a missing folder":  {"", func(b *Box) { b.Write = []string{outside + "/none"} }, []string{"may write " + outside + "/none, which is not there", "take it out of confine.write"}},
+		"a wrong box":       {"", func(b *Box) { b.Wrong = "it has the workspace: set it" }, []string{"it has the workspace: set it"}},
+		"a missing program": {"", func(b *Box) { b.Run = []string{"no-such-program"} }, []string{"its box may run no-such-program"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, folder := boxed(t, script{})
+			spec.Env[fakeVariable] = strings.Replace(spec.Env[fakeVariable], `"Start":""`, `"Start":"`+row.start+`"`, 1)
+			if row.edit != nil {
+				row.edit(spec.Box)
+			}
+			var log lockedText
+			s := open(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, spec)
+			ready(t, s)
+			st := s.Status()[0]
+			for _, want := range row.want {
+				if !strings.Contains(st.Err, want) {
+					t.Errorf("the error does not say %q: %s", want, st.Err)
+				}
+			}
+			s.Close()
+			if n := left(folder); len(n) > 0 {
+				t.Errorf("left: %v", n)
+			}
+		})
+	}
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("it wrote outside its box")
+	}
+}
+
+// A host that a box names is reached through the relay, which ends with the server.
+func TestABoxReachesItsHosts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	spec, _ := boxed(t, script{})
+	spec.Env[fakeVariable] = strings.Replace(spec.Env[fakeVariable], `"Start":""`, `"Start":"dial:`+l.Addr().String()+`"`, 1)
+	spec.Box.Net.Hosts = []confine.Host{{Name: "localhost", Port: uint16(port)}}
+	s := open(t, Options{}, spec)
+	connected(t, s)
+	if b := s.Status()[0].Box; !b.Held.Net || len(b.Refused) > 0 {
+		t.Errorf("the box: %+v", b)
+	}
+}
+
+// A box that is required and does not hold keeps its server from starting; one that is
+// not required says what does not hold.
+func TestRequiredBox(t *testing.T) {
+	spec, folder := boxed(t, script{})
+	launcher := filepath.Join(folder, "launcher") // which is no launcher that can make a root
+	if err := os.WriteFile(launcher, []byte("#!/bin/sh\nexit 2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	spec.Box.Launcher = launcher
+	s := open(t, Options{}, spec)
+	ready(t, s)
+	if st := s.Status()[0]; st.State != Failed || !strings.Contains(st.Err, "starting the process: ") {
+		t.Errorf("with a launcher that fails: %+v", st)
+	}
+	box := confine.Box{Run: []string{}}
+	steps := confine.Steps{confine.Files: "on", confine.Network: "no namespaces", confine.Landlock: "not in this kernel", confine.Powers: "on", confine.Calls: "on"}
+	want := []string{"which hosts it reaches (network: no namespaces)", "which programs it may start (landlock: not in this kernel)"}
+	if diff := cmp.Diff(want, box.Lacks(steps)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFetchingOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"npx -y @a/b@1.2.3 /dir":              "@a/b@1.2.3 exactly",
+		"npx --yes b":                         "b",
+		"npx b@latest --flag":                 "b@latest",
+		"npx -y b@^1.2.3":                     "b@^1.2.3",
+		"npx -p @a/b@1.2.3 -p c@1.0.0 -- cmd": "@a/b@1.2.3 c@1.0.0 exactly",
+		"npx --package=b@1.0.0-rc.1 cmd":      "b@1.0.0-rc.1 exactly",
+		"npm exec -y -- b@1.0.0 x":            "b@1.0.0 exactly",
+		"npm x b":                             "b",
+		"npm run b":                           "no",
+		"npx -c node":                         "no",
+		"npx --no -c node":                    "no",
+		"npx ./here":                          "no",
+		"npx git+https://h/x.git":             "no",
+		"npx a/b":                             "no",
+		"npx b@npm:c@1":                       "no",
+		"npx":                                 "no",
+		"npx -p":                              "no",
+		"node x.js":                           "no",
+	} {
+		got := "no"
+		if f, ok := fetchingOf(program{args: strings.Fields(text)}); ok {
+			if got = strings.Join(f.packages, " "); f.exact {
+				got += " exactly"
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Where packages come from is what npm's settings say; tokens stay here.
+func TestReadNPM(t *testing.T) {
+	home := t.TempDir()
+	rc := "registry=https://npm.example.com:8443/x/\n//npm.example.com/:_authToken=canary\n@a:registry = \"http://a.example.com/\"\ncafile=/etc/ca.pem\n"
+	if err := os.WriteFile(filepath.Join(home, ".npmrc"), []byte(rc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := readNPM([]string{"HOME=" + home, "NPM_CONFIG_STRICT_SSL=false", "HTTPS_PROXY=http://user:canary@proxy.example.com:3128"}, []string{"npm_config_registry=http://127.0.0.1:4873"})
+	want := map[string]string{"npm_config_registry": "http://127.0.0.1:4873", "npm_config_@a:registry": "http://a.example.com/", "npm_config_cafile": "/etc/ca.pem", "npm_config_strict_ssl": "false"}
+	if diff := cmp.Diff(want, n.settings); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]confine.Host{{Name: "localhost", Port: 4873}, {Name: "a.example.com", Port: 80}}, n.hosts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A proxy that is configured is asked for the registry, and no other host.
+func TestThroughProxy(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	asked := make(chan string, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		b := make([]byte, 4096)
+		n, _ := c.Read(b)
+		asked <- string(b[:n])
+		c.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\nhello"))
+	}()
+	n := readNPM([]string{"HTTPS_PROXY=http://user:word@" + l.Addr().String()}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c, err := n.dial(ctx, "registry.example.com", 443)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := make([]byte, 5)
+	if _, err := c.Read(b); err != nil || string(b) != "hello" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	got := <-asked
+	for _, want := range []string{"CONNECT registry.example.com:443 HTTP/1.1\r\n", "Proxy-Authorization: Basic dXNlcjp3b3Jk\r\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the proxy was asked %q, without %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,428 @@
+package upstream
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/filelock"
+	"codemode-bridge/bridge/relay"
+	"codemode-bridge/sandbox/confine"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// A child that npx starts is code that its registry holds. In a box it is started in two
+// steps, each with less than both would need:
+//
+//	fetch   a box with the registry alone, which may write the store: the package and
+//	        what it needs are fetched, and their installation scripts run
+//	run     the server's own box, which may read the store, with npm told to be offline
+//
+// A package with an exact version is fetched once. Another is looked up at each start,
+// as npx does; when the registry can't be reached, the one in the store is run.
+
+// fetchPatience is how long fetching may take, and waiting for another process that
+// fetches. It comes before Limits.ConnectTimeout.
+const fetchPatience = 5 * time.Minute
+
+// A fetching is what a child's packages are fetched with.
+type fetching struct {
+	packages []string
+	command  []string // that runs a program with them: npx, or npm exec
+	exact    bool     // all of them have exact versions
+}
+
+// fetchingOf reads the arguments of a program. It knows those that name the packages to
+// run from a registry; with others npm is left alone, and finds what is already there.
+func fetchingOf(p program) (f fetching, ok bool) {
+	args := p.args[1:]
+	switch strings.TrimSuffix(filepath.Base(p.args[0]), ".cmd") {
+	case "npx":
+	case "npm":
+		if len(args) == 0 || args[0] != "exec" && args[0] != "x" {
+			return f, false
+		}
+		f.command, args = []string{"exec"}, args[1:]
+	default:
+		return f, false
+	}
+	for len(args) > 0 {
+		arg, rest := args[0], args[1:]
+		name, value, has := strings.Cut(arg, "=")
+		switch {
+		case arg == "-y", arg == "--yes", arg == "-q", arg == "--quiet":
+		case name == "-p" || name == "--package":
+			if !has {
+				if len(rest) == 0 {
+					return f, false
+				}
+				value, rest = rest[0], rest[1:]
+			}
+			f.packages = append(f.packages, value)
+		case arg == "--" && len(rest) > 0, !strings.HasPrefix(arg, "-"):
+			if arg == "--" {
+				arg = rest[0]
+			}
+			if len(f.packages) == 0 {
+				f.packages = []string{arg}
+			}
+			rest = nil
+		default:
+			return f, false
+		}
+		args = rest
+	}
+	f.exact = true
+	for _, name := range f.packages {
+		m := registered.FindStringSubmatch(name)
+		if m == nil {
+			return f, false
+		}
+		f.exact = f.exact && exactVersion.MatchString(m[1])
+	}
+	return f, len(f.packages) > 0
+}
+
+var (
+	// registered matches the packages of a registry, with the version.
+	registered   = regexp.MustCompile(`^(?:@[a-zA-Z0-9._~-]+/)?[a-zA-Z0-9_~-][a-zA-Z0-9._~-]*(?:@([^/:]+))?$`)
+	exactVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]+)?$`)
+)
+
+// fetched returns the spec with which a child finds its packages in its box, and fetches
+// them before if need be. It returns other specs as they are.
+func (s Spec) fetched(ctx context.Context, ours []string, log *slog.Logger, shown redactor) (Spec, error) {
+	if s.Box == nil || s.Box.Store == "" || s.Box.Wrong != "" || s.kind() != Stdio {
+		return s, nil
+	}
+	p, err := s.program(ours)
+	if err != nil {
+		return s, &startError{err}
+	}
+	f, ok := fetchingOf(p)
+	if !ok {
+		return s, nil
+	}
+	n := readNPM(ours, p.env)
+	cache := filepath.Join(s.Box.Store, "npm")
+	settings := map[string]string{
+		"npm_config_cache": cache, "npm_config_userconfig": os.DevNull, "npm_config_update_notifier": "false",
+		"npm_config_logs_max": "0", "npm_config_audit": "false", "npm_config_fund": "false",
+	}
+	maps.Copy(settings, n.settings)
+	if err := f.fetch(ctx, s, p, n, cache, settings, log, shown); err != nil {
+		return s, err
+	}
+	settings["npm_config_offline"] = "true"
+	box := *s.Box
+	box.Read = append(slices.Clone(box.Read), cache)
+	s.Box = &box
+	s.Env = maps.Clone(s.Env)
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	maps.Copy(s.Env, settings)
+	return s, nil
+}
+
+// fetch brings the packages into the cache. One process at a time does.
+func (f fetching) fetch(ctx context.Context, s Spec, p program, n npm, cache string, settings map[string]string, log *slog.Logger, shown redactor) error {
+	sum := sha256.Sum256([]byte(strings.Join(append(f.packages, n.registry), "\n")))
+	done := filepath.Join(cache, "fetched-"+hex.EncodeToString(sum[:8]))
+	has := func() bool { _, err := os.Stat(done); return err == nil }
+	if f.exact && has() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience, errors.New("it took too long"))
+	defer cancel()
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return &startError{err}
+	}
+	unlock, err := locked(ctx, filepath.Join(s.Box.Store, "lock"))
+	if err != nil {
+		return &startError{fmt.Errorf("waiting for another process that fetches %s: %w", strings.Join(f.packages, ", "), err)}
+	}
+	defer unlock()
+	if f.exact && has() {
+		return nil // by the other process
+	}
+	log.Info("fetching what a server in a box runs", "packages", f.packages, "registry", n.registry)
+	err = f.run(ctx, s, p, n, cache, settings, log, shown)
+	switch {
+	case err == nil:
+		return os.WriteFile(done, []byte(strings.Join(f.packages, "\n")+"\n"), 0o600)
+	case ctx.Err() == nil && has():
+		log.Warn("the newest version of a server's package could not be looked up, so the one that is there is run", "packages", f.packages, "err", err)
+		return nil
+	}
+	return &startError{fmt.Errorf("fetching %s: %w", strings.Join(f.packages, ", "), err)}
+}
+
+// run runs npm in a box that reaches the registry alone.
+func (f fetching) run(ctx context.Context, s Spec, p program, n npm, cache string, settings map[string]string, log *slog.Logger, shown redactor) error {
+	args := append([]string{p.args[0]}, f.command...)
+	args = append(args, "-y")
+	for _, name := range f.packages {
+		args = append(args, "--package="+name)
+	}
+	// Of the server's own variables none is needed here, and some are secrets.
+	p.env = Inherited(nil, p.env)
+	for name, value := range settings {
+		p.env = append(p.env, name+"="+value)
+	}
+	p.args, p.dir = append(args, "--", "node", "-e", "0"), cache
+	box := *s.Box
+	box.Box = confine.Box{Write: []string{cache}, Read: n.files, Net: confine.Net{Hosts: n.hosts}, Require: box.Require}
+
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		w.Close()
+		return err
+	}
+	defer null.Close()
+	p.files = [3]*os.File{null, null, w}
+	c, err := p.run(&box, relay.Options{Log: log, Dial: n.dial})
+	w.Close()
+	if err != nil {
+		return err
+	}
+	group := newGroup(c.cmd.Process)
+	stop := context.AfterFunc(ctx, func() { c.close(); group.kill(""); _ = c.cmd.Process.Kill() })
+	said := tail{shown: shown, asks: func(string) {}}
+	said.read(r, log) // until all of them have ended
+	err = c.cmd.Wait()
+	stop()
+	c.close()
+	group.close()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		text := err.Error() + said.last()
+		if hosts := c.status().Refused; len(hosts) > 0 {
+			text += "; it asked for " + strings.Join(hosts, ", ") + ", which is not its registry"
+		}
+		return errors.New(text)
+	}
+	return nil
+}
+
+// locked takes the lock of a file until unlock.
+func locked(ctx context.Context, path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := filelock.Try(file)
+		if err == nil {
+			return func() { file.Close() }, nil // which lets it go
+		}
+		if !errors.Is(err, filelock.ErrHeld) {
+			file.Close()
+			return nil, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			file.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// An npm is what is configured for fetching packages.
+type npm struct {
+	registry string
+	settings map[string]string // variables that tell npm
+	files    []string          // that these name
+	hosts    []confine.Host    // the registries
+	proxy    func(*url.URL) (*url.URL, error)
+}
+
+const npmRegistry = "https://registry.npmjs.org/"
+
+// readNPM reads the settings of npm that say where packages come from, first the
+// variables for the child, then ours, then .npmrc. Tokens are not among them:
+// installation scripts could take them.
+func readNPM(ours, child []string) npm {
+	found := map[string]string{}
+	home, _ := lookup(ours, "HOME")
+	text, err := os.ReadFile(filepath.Join(home, ".npmrc"))
+	if err != nil {
+		text = nil // most people have none
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			found[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	for _, entry := range slices.Concat(ours, child) {
+		name, value, _ := strings.Cut(entry, "=")
+		if setting, ok := strings.CutPrefix(strings.ToLower(name), "npm_config_"); ok && value != "" {
+			found[strings.ReplaceAll(setting, "_", "-")] = value
+		}
+	}
+	n := npm{registry: cmp.Or(found["registry"], npmRegistry), settings: map[string]string{}}
+	n.addHost(n.registry)
+	for name, value := range found {
+		switch {
+		case strings.HasPrefix(name, "@") && strings.HasSuffix(name, ":registry"):
+			n.addHost(value)
+		case name == "registry", name == "strict-ssl":
+		case name == "cafile":
+			n.files = append(n.files, value)
+		default:
+			continue
+		}
+		n.settings["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
+	}
+	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if value, ok := lookup(ours, name); ok && filepath.IsAbs(value) {
+			n.settings[name] = value
+			n.files = append(n.files, value)
+		}
+	}
+	variable := func(names ...string) string {
+		for _, name := range names {
+			if value, ok := lookup(ours, name); ok && value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	n.proxy = (&httpproxy.Config{
+		HTTPSProxy: cmp.Or(found["https-proxy"], found["proxy"], variable("HTTPS_PROXY", "https_proxy")),
+		HTTPProxy:  cmp.Or(found["proxy"], variable("HTTP_PROXY", "http_proxy")),
+		NoProxy:    cmp.Or(found["noproxy"], variable("NO_PROXY", "no_proxy")),
+	}).ProxyFunc()
+	return n
+}
+
+// addHost lets the box reach a registry.
+func (n *npm) addHost(registry string) {
+	u, err := url.Parse(registry)
+	if err != nil || u.Hostname() == "" {
+		return
+	}
+	port := uint64(443)
+	if u.Scheme == "http" {
+		port = 80
+	}
+	if given, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		port = given
+	}
+	h := confine.Host{Name: strings.ToLower(u.Hostname()), Port: uint16(port)}
+	if ip := net.ParseIP(h.Name); ip != nil && ip.IsLoopback() {
+		h.Name = "localhost"
+	}
+	if !slices.Contains(n.hosts, h) {
+		n.hosts = append(n.hosts, h)
+	}
+}
+
+// dial connects to a registry, through the proxy that is configured. It may be on this
+// machine or its network: who configured it said so.
+func (n npm) dial(ctx context.Context, name string, port uint16) (net.Conn, error) {
+	to := net.JoinHostPort(name, strconv.Itoa(int(port)))
+	target := &url.URL{Scheme: "https", Host: to}
+	if port == 80 {
+		target.Scheme = "http"
+	}
+	proxy, err := n.proxy(target)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the proxy: %w", err)
+	}
+	if proxy == nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", to)
+	}
+	return throughProxy(ctx, proxy, to)
+}
+
+// throughProxy connects through an HTTP proxy.
+func throughProxy(ctx context.Context, proxy *url.URL, to string) (net.Conn, error) {
+	at := proxy.Host
+	var conn net.Conn
+	var err error
+	switch proxy.Scheme {
+	case "http":
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp", withPort(at, "80"))
+	case "https":
+		conn, err = new(tls.Dialer).DialContext(ctx, "tcp", withPort(at, "443"))
+	default:
+		return nil, fmt.Errorf("a proxy of the kind %q is not supported here; those for http and https are", proxy.Scheme)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the proxy: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: to}, Host: to, Header: http.Header{}}
+	if user := proxy.User; user != nil {
+		password, _ := user.Password()
+		ask.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	in := bufio.NewReader(conn)
+	err = ask.Write(conn)
+	var answer *http.Response
+	if err == nil {
+		answer, err = http.ReadResponse(in, ask)
+	}
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("asking the proxy: %w", err)
+	}
+	return buffered{conn, in}, nil
+}
+
+func withPort(host, port string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// A buffered is a connection of which some has been read.
+type buffered struct {
+	net.Conn
+	in io.Reader
+}
+
+func (b buffered) Read(p []byte) (int, error) { return b.in.Read(p) }
+
+// CloseWrite ends what is sent, where that can be told.
+func (b buffered) CloseWrite() error {
+	if half, ok := b.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package setupcmd
+
+import (
+	"errors"
+	"fmt"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+
+	"github.com/spf13/cobra"
+)
+
+// AddServer is the command that adds a server to the configuration.
+func (con *Bridge) AddServer() *cobra.Command {
+	var o setup.Flags
+	var accept cli.Acceptance
+	c := &cobra.Command{
+		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: cli.MinArgs(2),
+		Long: "Adds a server: a program that is started, or an address. Values stand in the file as they are written\n" +
+			"here; '${NAME}', in single quotes, is a variable and keeps a secret out of it. If the bridge knows the server, it says\n" +
+			"so; once you accept that, the version is pinned and rules about what calls mean hold for it.",
+		Example: "  codemode-bridge servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n" +
+			"  codemode-bridge servers add airtable --env 'AIRTABLE_API_KEY=${AIRTABLE_API_KEY}' -- npx -y airtable-mcp-server\n" +
+			"  codemode-bridge servers add github https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'",
+		RunE: func(c *cobra.Command, args []string) error {
+			server, err := setup.FromFlags(o, args, c.ArgsLenAtDash())
+			if err != nil {
+				return &cli.UsageError{Err: err}
+			}
+			return addServer(con, args[0], server.Text(), o.Replace, accept)
+		},
+	}
+	cli.AcceptFlag(c, &accept)
+	f := c.Flags()
+	f.StringVarP(&o.Transport, "transport", "t", "", "how it is reached: `stdio`, http or sse (default: inferred)")
+	f.StringArrayVarP(&o.Headers, "header", "H", nil, "a `NAME=VALUE` that is sent with every message; may be repeated")
+	f.StringArrayVarP(&o.Env, "env", "e", nil, "a `NAME=VALUE` that the program gets; may be repeated")
+	f.StringArrayVar(&o.PassEnv, "pass-env", nil, "the `name` of a variable that is let through to the program; may be repeated")
+	f.StringVar(&o.Cwd, "cwd", "", "the `folder` that the program starts in")
+	f.BoolVar(&o.Disabled, "disabled", false, "add it, disabled")
+	f.BoolVar(&o.Replace, "force", false, "replace a server of this name")
+	con.JSONFlag(c)
+	cli.CompleteWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// AddServerJSON is AddServer for a server that is given as JSON.
+func (con *Bridge) AddServerJSON() *cobra.Command {
+	var replace bool
+	var accept cli.Acceptance
+	c := &cobra.Command{
+		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2),
+		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
+			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
+		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, notes, err := setup.FromJSON(con.System(), args[0], []byte(args[1]))
+			if err != nil {
+				return &cli.UsageError{Err: err}
+			}
+			for _, note := range notes {
+				fmt.Fprintln(con.Err, note)
+			}
+			return addServer(con, args[0], text, replace, accept)
+		},
+	}
+	cli.AcceptFlag(c, &accept)
+	c.Flags().BoolVar(&replace, "force", false, "replace a server of this name")
+	con.JSONFlag(c)
+	return c
+}
+
+// addServer writes a server into the configuration.
+func addServer(con *Bridge, name string, text config.JSONC, replace bool, accept cli.Acceptance) error {
+	if legal := config.ServerName(name); legal != name {
+		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
+	}
+	words, says := setup.Known(text)
+	if !con.JSON {
+		con.Told("%s is %s", name, words)
+	}
+	accepted := false
+	if says != "" {
+		var err error
+		accepted, err = accept.Settle(con.Console, setup.AcceptQuestion(name), con.JSON)
+		if err == nil && accepted {
+			text, err = setup.Accept(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	done := "added"
+	err := con.Edit(func(old []byte, cfg *config.Config) ([]byte, error) {
+		text := text
+		if accepted && !accept.Unconfined {
+			var err error
+			if text, err = con.Confined("", name, text, cfg); err != nil {
+				return nil, err
+			}
+		}
+		next, there, err := setup.AddServer(old, cfg, name, text, replace)
+		switch {
+		case errors.Is(err, setup.ErrThere):
+			return nil, &cli.UsageError{Err: fmt.Errorf("the configuration has a server %q already; --force replaces it", name)}
+		case there:
+			done = "replaced"
+		}
+		return next, err
+	})
+	if err != nil {
+		return err
+	}
+	return con.SayServer(name, done)
+}
+
+// Confined returns the text of a configuration, or of a server alone, with the box that is
+// proposed for the accepted server at a JSON pointer, and says so.
+func (con *Bridge) Confined(at, name string, text []byte, cfg *config.Config) ([]byte, error) {
+	next, p, err := setup.NewBoxes(con.System(), cfg.Evaluation.Workspace...).ConfineIn(text, at)
+	switch {
+	case err != nil || con.JSON:
+	case len(p.Box) > 0:
+		con.Told("%s is confined: %s (%s leaves that out)", name, canon.Escape(p.Words), cli.NoConfine)
+	case p.Why != "":
+		con.Told("%s is not confined: %s; codemode-bridge servers test --confined %s tries a box", name, p.Why, name)
+	}
+	return next, err
+}
+
+// SayServer says that an edit of a server was made.
+func (con *Bridge) SayServer(name, done string) error {
+	if con.JSON {
+		return con.PrintJSON(map[string]string{"server": name, "done": done})
+	}
+	_, err := fmt.Fprintf(con.Out, "%s %s\n", done, name)
+	return err
+}
