@@ -39,6 +39,10 @@ func (c *checker) boxes() {
 		{c.config.Audit.Requests(), "the audit log", true},
 		{c.config.Audit.Checkpoint, "the checkpoints of the audit log", false},
 	}
+	if program, err := os.Executable(); err == nil { // and the worker beside it, which makes the boxes
+		worker := filepath.Join(filepath.Dir(leads(program)), "codemode-worker"+filepath.Ext(program))
+		own = append(own, ownPath{program, "the bridge's own program", false}, ownPath{worker, "the bridge's own worker", false})
+	}
 	if over := c.src.over; over != nil {
 		if path, err := filepath.Abs(over.file); err == nil {
 			own = append(own, ownPath{path, "the overlay", false})
@@ -150,6 +154,8 @@ func (g *ground) forbids(path string, write bool) (why, hint string) {
 				const apart = "name folders apart from it: a box that has what decides about it is none"
 				switch {
 				case !write && !o.secret:
+				case f == p:
+					return "it is " + o.words, apart
 				case inFolder(f, p):
 					return o.words + " is in it", apart
 				case inFolder(p, f):

@@ -55,6 +55,9 @@ func TestNetHostCovers(t *testing.T) {
 // boxed parses a configuration in a folder, with one server "a" in a box.
 func boxed(t *testing.T, folder, box, rest string) (*Config, error) {
 	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of other systems")
+	}
 	text := fmt.Sprintf(`{"servers": {"a": {"command": "x", "confine": %s}}, "audit": {"path": "/nowhere/audit.db"}%s}`, box, rest)
 	return Parse(filepath.Join(folder, "c.json"), []byte(text), goodEnv)
 }
@@ -187,6 +190,24 @@ func TestMissingFolders(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.BoxRemarks()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Nor may a box change what makes boxes.
+func TestBoxWithTheProgram(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(program)
+	if _, err := boxed(t, t.TempDir(), fmt.Sprintf(`{"write": %q}`, folder), ""); err == nil || !strings.Contains(err.Error(), "the bridge's own program is in it") {
+		t.Errorf("it may write %s: %v", folder, err)
+	}
+	if _, err := boxed(t, t.TempDir(), fmt.Sprintf(`{"write": %q}`, filepath.Join(folder, "codemode-worker"+filepath.Ext(program))), ""); err == nil || !strings.Contains(err.Error(), "it is the bridge's own worker") {
+		t.Errorf("it may write the worker: %v", err)
+	}
+	if _, err := boxed(t, t.TempDir(), fmt.Sprintf(`{"read": %q}`, folder), ""); err != nil {
+		t.Errorf("it may not read %s: %v", folder, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,9 @@ func unquote(tb testing.TB, name, text string) string {
 func TestRefused(t *testing.T) {
 	for _, f := range badFiles(t) {
 		t.Run(f.name, func(t *testing.T) {
+			if f.name == "confine-paths" && runtime.GOOS != "linux" {
+				t.Skip("the folders that no box may have are elsewhere on other systems")
+			}
 			_, err := Parse("config.json", f.data, f.env)
 			var problems Problems
 			if !errors.As(err, &problems) || len(problems) == 0 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,8 +26,52 @@ type Trial struct {
 	Program  string   `json:"program,omitempty"`
 	Version  string   `json:"version,omitempty"`
 	Why      string   `json:"why,omitempty"`
+	// Box is the box that it ran in; nil without one, or if it did not run.
+	Box *TriedBox `json:"box,omitempty"`
 
 	Listed []upstream.Tool `json:"-"`
+}
+
+// A TriedBox is how the box of a server held.
+type TriedBox struct {
+	Allows  string            `json:"allows"`  // "writes /home/me/app, no network"
+	Steps   map[string]string `json:"steps"`   // each is "on", or says why it does not hold
+	Lacks   []string          `json:"lacks"`   // what of the box is not enforced
+	Refused []string          `json:"refused"` // hosts that it asked for
+}
+
+// tried converts what holds a child.
+func tried(b *upstream.Boxed) *TriedBox {
+	if b == nil {
+		return nil
+	}
+	steps := make(map[string]string, len(b.Steps))
+	for step, why := range b.Steps {
+		steps[string(step)] = why
+	}
+	return &TriedBox{b.Box.String(), steps, append([]string{}, b.Box.Lacks(b.Steps)...), append([]string{}, b.Refused...)}
+}
+
+// BoxWords says in lines how the box held that each server ran in. From says where
+// the box of a server comes from.
+func BoxWords(all []Trial, from map[string]string) []string {
+	var lines []string
+	for _, t := range all {
+		switch {
+		case t.Box == nil:
+			lines = append(lines, fmt.Sprintf("%s did not run in %s", t.Name, from[t.Name]))
+			continue
+		case len(t.Box.Lacks) > 0:
+			lines = append(lines, fmt.Sprintf("%s ran in %s: %s; not enforced here: %s", t.Name, from[t.Name], t.Box.Allows, strings.Join(t.Box.Lacks, ", ")))
+		default:
+			on := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Box.Steps)), func(step string) bool { return t.Box.Steps[step] != "on" })
+			lines = append(lines, fmt.Sprintf("%s ran in %s: %s; all of it holds (%s)", t.Name, from[t.Name], t.Box.Allows, strings.Join(on, ", ")))
+		}
+		if len(t.Box.Refused) > 0 {
+			lines = append(lines, fmt.Sprintf("  it was refused %s; to let it: codemode-bridge servers allow %s --net %s", strings.Join(t.Box.Refused, ", "), t.Name, t.Box.Refused[0]))
+		}
+	}
+	return lines
 }
 
 // Try connects to one server and disconnects again. Some programs get their login by
@@ -66,6 +112,7 @@ func Try(ctx context.Context, spec upstream.Spec, version string, asks func(serv
 	for _, s := range set.Status() {
 		r.OK = s.State == upstream.Connected
 		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
+		r.Box = tried(s.Box)
 	}
 	r.Listed = set.Tools()[spec.Name]
 	for _, tool := range r.Listed {

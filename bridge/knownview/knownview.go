@@ -97,6 +97,9 @@ func Head(s known.Server) []string {
 		if may = append(may, l.Env...); len(may) > 0 {
 			head = append(head, "    and with no flags and variables but "+strings.Join(may, " "))
 		}
+		if l.Confine != nil {
+			head = append(head, "    in the box that is proposed for it, and was tried: "+l.Confine.String())
+		}
 	}
 	return head
 }

@@ -44,7 +44,7 @@ func (r *Relay) reply(message []byte) (reply []byte, ok bool) {
 		return nil, false
 	}
 	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
-	known := slices.ContainsFunc(r.o.Hosts, func(h Host) bool { return names(h.Name, name) })
+	known := r.o.Met != nil || slices.ContainsFunc(r.o.Hosts, func(h Host) bool { return names(h.Name, name) })
 	answer := dnsmessage.Header{
 		ID: header.ID, Response: true, OpCode: header.OpCode, RecursionDesired: header.RecursionDesired, RecursionAvailable: true,
 	}

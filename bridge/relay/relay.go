@@ -46,7 +46,11 @@ type Socket struct {
 type Options struct {
 	Names netip.Prefix // of IPv4, from which names get their addresses in the box
 	Hosts []Host
-	Log   *slog.Logger
+	// Met is called with each host that is connected to. Where it is set, every host is
+	// let through, this machine and its network included: it is for programs that are
+	// watched, not confined. It may be called from several goroutines.
+	Met func(name string, port uint16)
+	Log *slog.Logger
 	// Dial connects to a host of Hosts by its name; nil: the name is looked up with
 	// Resolver, and an address that the box may reach is connected to with Dialer.
 	Dial     func(ctx context.Context, name string, port uint16) (net.Conn, error)
@@ -101,6 +105,12 @@ func Serve(sockets []Socket, o Options) (*Relay, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Add serves one more socket, as Serve does. It is not to be called after Close.
+func (r *Relay) Add(s Socket) error {
+	defer s.File.Close()
+	return r.serve(s)
 }
 
 // Close ends all connections.
@@ -189,7 +199,9 @@ func (r *Relay) relay(in net.Conn, port uint16) error {
 	if !ok {
 		return fmt.Errorf("%s is no address of a host that its box names", local.Addr())
 	}
-	if !allowed(r.o.Hosts, name, port) {
+	if r.o.Met != nil {
+		r.o.Met(name, port)
+	} else if !allowed(r.o.Hosts, name, port) {
 		r.refuse(net.JoinHostPort(name, strconv.Itoa(int(port))))
 		return fmt.Errorf("its box does not name %s with port %d", name, port)
 	}
@@ -256,7 +268,7 @@ func (r *Relay) dial(ctx context.Context, name string, port uint16) (net.Conn, e
 	err := errors.New("it has no address")
 	for _, a := range addresses {
 		a = a.Unmap()
-		if !reachable(r.o.Hosts, name, a) {
+		if r.o.Met == nil && !reachable(r.o.Hosts, name, a) {
 			err = fmt.Errorf("its address %s belongs to this machine or its network, which its box does not name", a)
 			continue
 		}

@@ -162,6 +162,22 @@ func (b *Boxes) ConfineIn(text []byte, at string) (next []byte, p Proposal, err 
 	return next, p, err
 }
 
+// TryIn returns the text of a configuration in which the server at a JSON pointer has a
+// box to try it in, and where that comes from: its own, the one that is proposed for it,
+// or else one without anything.
+func (b *Boxes) TryIn(text []byte, at string) (next []byte, from string, err error) {
+	own, err := config.Section(text, at+"/confine")
+	if err != nil || own != nil {
+		return text, "its box", err
+	}
+	next, p, err := b.ConfineIn(text, at)
+	if err != nil || len(p.Box) > 0 {
+		return next, "the box that is proposed for it", err
+	}
+	next, err = config.Insert(text, at+"/confine", boxText(known.Box{}))
+	return next, "the tightest box", err
+}
+
 // BoxWords says how accepted servers are confined, a line for each; leave is the flag that
 // leaves the boxes out.
 func BoxWords(taken []*Server, leave string) (lines []string) {

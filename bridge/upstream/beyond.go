@@ -30,13 +30,45 @@ var (
 // maxRefusals bounds how many refusals an error names.
 const maxRefusals = 3
 
-// beyond says what a child was refused by its box, as far as its lines and its relay
+// beyond says what a child was refused by its box, as far as its last lines and its relay
 // tell, and what lets it do that; empty without a box.
-func (c *contained) beyond(server string, lines []string) string {
-	if c == nil || c.box == nil {
+func (p *process) beyond(server string) string {
+	if p.box == nil {
 		return ""
 	}
-	var refused, ways []string
+	refused, ways := p.refusals(p.said.shownLines(), p.status().Refused)
+	if len(refused) == 0 {
+		ways = []string{"--write DIR", "--net HOST"}
+	}
+	return "; it runs in a box: " + p.boxed.Box.String() + said(server, refused, ways)
+}
+
+// beyondIn is beyond for one text of the child, an error; empty if the box is not why.
+func (p *process) beyondIn(server, text string) string {
+	if p == nil || p.box == nil {
+		return ""
+	}
+	refused, ways := p.refusals([]string{text}, nil)
+	if len(refused) == 0 {
+		return ""
+	}
+	return "; it runs in a box: " + p.boxed.Box.String() + said(server, refused, ways)
+}
+
+func said(server string, refused, ways []string) string {
+	text := ""
+	if len(refused) > 0 {
+		text = ", which may have refused it " + strings.Join(refused, ", ")
+	}
+	for i, way := range ways {
+		ways[i] = fmt.Sprintf("codemode-bridge servers allow %s %s", server, way)
+	}
+	return text + "; if it needs more: " + strings.Join(ways, ", or ")
+}
+
+// refusals finds what a program was refused, in the lines that it wrote and the hosts
+// that its relay has refused, and the options of servers allow that give it that.
+func (c *contained) refusals(lines, hosts []string) (refused, ways []string) {
 	add := func(what, way string) {
 		if len(refused) < maxRefusals && !slices.Contains(refused, what) {
 			refused = append(refused, what)
@@ -45,7 +77,7 @@ func (c *contained) beyond(server string, lines []string) string {
 			ways = append(ways, way)
 		}
 	}
-	for _, host := range c.status().Refused {
+	for _, host := range hosts {
 		add("to reach "+host, "--net "+writtenHost(host))
 	}
 	for _, line := range lines {
@@ -65,16 +97,7 @@ func (c *contained) beyond(server string, lines []string) string {
 			}
 		}
 	}
-	text := "; it runs in a box: " + c.boxed.Box.String()
-	if len(refused) > 0 {
-		text += ", which may have refused it " + strings.Join(refused, ", ")
-	} else {
-		ways = []string{"--write DIR", "--net HOST"}
-	}
-	for i, way := range ways {
-		ways[i] = fmt.Sprintf("codemode-bridge servers allow %s %s", server, way)
-	}
-	return text + "; if it needs more: " + strings.Join(ways, ", or ")
+	return refused, ways
 }
 
 // needs says what a program was refused with a path that it names, if its box is why.

@@ -230,14 +230,14 @@ func TestRequiredBox(t *testing.T) {
 
 func TestFetchingOf(t *testing.T) {
 	for text, want := range map[string]string{
-		"npx -y @a/b@1.2.3 /dir":              "@a/b@1.2.3 exactly",
-		"npx --yes b":                         "b",
-		"npx b@latest --flag":                 "b@latest",
-		"npx -y b@^1.2.3":                     "b@^1.2.3",
-		"npx -p @a/b@1.2.3 -p c@1.0.0 -- cmd": "@a/b@1.2.3 c@1.0.0 exactly",
-		"npx --package=b@1.0.0-rc.1 cmd":      "b@1.0.0-rc.1 exactly",
-		"npm exec -y -- b@1.0.0 x":            "b@1.0.0 exactly",
-		"npm x b":                             "b",
+		"npx -y @a/b@1.2.3 /dir":              "@a/b@1.2.3 exactly runs  /dir",
+		"npx --yes b":                         "b runs",
+		"npx b@latest --flag":                 "b@latest runs  --flag",
+		"npx -y b@^1.2.3":                     "b@^1.2.3 runs",
+		"npx -p @a/b@1.2.3 -p c@1.0.0 -- cmd": "@a/b@1.2.3 c@1.0.0 exactly runs cmd",
+		"npx --package=b@1.0.0-rc.1 cmd":      "b@1.0.0-rc.1 exactly runs cmd",
+		"npm exec -y -- b@1.0.0 x":            "b@1.0.0 exactly runs  x",
+		"npm x b":                             "b runs",
 		"npm run b":                           "no",
 		"npx -c node":                         "no",
 		"npx --no -c node":                    "no",
@@ -254,10 +254,84 @@ func TestFetchingOf(t *testing.T) {
 			if got = strings.Join(f.packages, " "); f.exact {
 				got += " exactly"
 			}
+			got = strings.TrimSpace(got + " runs " + f.command + " " + strings.Join(f.args, " "))
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// What npx runs is fetched in a box of its own, which may write the store; the server may
+// read it. An exact version is fetched once, another one is looked up at each start.
+func TestFetching(t *testing.T) {
+	spec, folder := boxed(t, script{})
+	npx := "#!/bin/sh\n" +
+		"echo run >> $npm_config_cache/runs; [ -e $npm_config_cache/fail ] && { echo no registry >&2; exit 1; }\n" +
+		"modules=$npm_config_cache/_npx/abc0/node_modules; mkdir -p $modules/.bin $modules/fake\n" +
+		"echo '{\"bin\":{\"fake\":\"x\"}}' > $modules/fake/package.json\n" +
+		"echo x > " + folder + "/outside; env > $npm_config_cache/env\n" +
+		"printf '#!/bin/sh\\nexec " + os.Args[0] + "\\n' > $modules/.bin/fake; chmod +x $modules/.bin/fake; echo $modules/.bin\n"
+	programs := filepath.Join(folder, "bin")
+	store := filepath.Join(folder, "store") // not in what the server may write
+	for _, dir := range []string{programs, store, filepath.Join(folder, "write")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(programs, "npx"), []byte(npx), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	spec.Command, spec.Args = "npx", []string{"-y", "fake@1.0.0"}
+	spec.Env["SECRET"] = "canary"
+	spec.Box.Write, spec.Box.Read, spec.Box.Store = []string{filepath.Join(folder, "write")}, []string{filepath.Dir(os.Args[0])}, store
+	environ := []string{"PATH=" + programs + ":/usr/bin:/bin", "HOME=" + folder + "/home"}
+	fails := filepath.Join(store, "npm", "fail")
+	runs := func() int {
+		text, _ := os.ReadFile(filepath.Join(store, "npm", "runs"))
+		return strings.Count(string(text), "run")
+	}
+	start := func(what string, want int) {
+		t.Helper()
+		s := New(Options{Environ: environ})
+		defer s.Close()
+		s.Apply([]Spec{spec})
+		connected(t, s)
+		if got := runs(); got != want {
+			t.Errorf("%s: npx has run %d times, want %d", what, got, want)
+		}
+	}
+	start("an exact version", 1)
+	start("the same again", 1)
+	spec.Args = []string{"fake"}
+	start("any version", 2)
+	start("any version again", 3)
+	if err := os.WriteFile(fails, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start("any version, without the registry", 4)
+
+	// What is not there yet can't be run without it.
+	spec.Args = []string{"fake@2.0.0"}
+	s := open(t, Options{Environ: environ}, spec)
+	ready(t, s)
+	if st := s.Status()[0]; !strings.Contains(st.Err, "fetching fake@2.0.0: ") || !strings.Contains(st.Err, "no registry") {
+		t.Errorf("status %+v", st)
+	}
+	s.Close()
+
+	if _, err := os.Stat(filepath.Join(folder, "outside")); err == nil {
+		t.Error("fetching wrote outside the store")
+	}
+	if env, err := os.ReadFile(filepath.Join(store, "npm", "env")); err != nil || bytes.Contains(env, []byte("canary")) {
+		t.Errorf("fetching saw a secret of the server: %s, %v", env, err)
+	}
+	spec.Args = []string{"fake@1.0.0"}
+	spec.Env[fakeVariable] = strings.Replace(spec.Env[fakeVariable], `"Start":""`, `"Start":"write:`+fails+`2"`, 1)
+	s = open(t, Options{Environ: environ}, spec)
+	ready(t, s)
+	if _, err := os.Stat(fails + "2"); err == nil || s.Status()[0].State != Failed {
+		t.Errorf("the server wrote into its store: %+v", s.Status()[0])
 	}
 }
 
@@ -314,5 +388,39 @@ func TestThroughProxy(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("the proxy was asked %q, without %q", got, want)
 		}
+	}
+}
+
+// What a box costs: the start of a server until its tools are listed, and a call.
+func BenchmarkBox(b *testing.B) {
+	spec, _ := boxed(b, script{})
+	free := spec
+	free.Box = nil
+	for name, spec := range map[string]Spec{"without": free, "with": spec} {
+		connect := func(b *testing.B) *Set {
+			s := New(Options{})
+			s.Apply([]Spec{spec})
+			if err := s.WaitReady(b.Context()); err != nil || s.Status()[0].State != Connected {
+				b.Fatalf("%v: %+v", err, s.Status())
+			}
+			return s
+		}
+		b.Run("start/"+name, func(b *testing.B) {
+			for b.Loop() {
+				s := connect(b)
+				b.StopTimer()
+				s.Close()
+				b.StartTimer()
+			}
+		})
+		b.Run("call/"+name, func(b *testing.B) {
+			s := connect(b)
+			defer s.Close()
+			for b.Loop() {
+				if _, err := s.Call(b.Context(), "fake", "", "exact", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,15 +29,17 @@ import (
 	"codemode-bridge/bridge/relay"
 	"codemode-bridge/sandbox/confine"
 
+	"github.com/google/uuid"
 	"golang.org/x/net/http/httpproxy"
 )
 
 // A child that npx starts is code that its registry holds. In a box it is started in two
 // steps, each with less than both would need:
 //
-//	fetch   a box with the registry alone, which may write the store: the package and
-//	        what it needs are fetched, and their installation scripts run
-//	run     the server's own box, which may read the store, with npm told to be offline
+//	fetch   a box with the registry alone, which may write the store: npx fetches the
+//	        package and what it needs, and their installation scripts run
+//	run     the server's own box, which may read the store: the program that npx would
+//	        have started is started without it
 //
 // A package with an exact version is fetched once. Another is looked up at each start,
 // as npx does; when the registry can't be reached, the one in the store is run.
@@ -48,8 +51,21 @@ const fetchPatience = 5 * time.Minute
 // A fetching is what a child's packages are fetched with.
 type fetching struct {
 	packages []string
-	command  []string // that runs a program with them: npx, or npm exec
-	exact    bool     // all of them have exact versions
+	npm      []string // what comes before the arguments of npx: "exec", of npm
+	exact    bool     // all packages have exact versions
+	command  string   // that they are to run; empty: the first package's own
+	args     []string // of the command
+}
+
+// A fetchedBin is what fetching has found, as it is kept in the store.
+type fetchedBin struct {
+	Folder  string `json:"folder"`  // of _npx in the cache, in which the packages are
+	Command string `json:"command"` // in its node_modules/.bin, or of the machine
+}
+
+// bin returns the folder of the packages' programs.
+func (b fetchedBin) bin(cache string) string {
+	return filepath.Join(cache, "_npx", b.Folder, "node_modules", ".bin")
 }
 
 // fetchingOf reads the arguments of a program. It knows those that name the packages to
@@ -62,7 +78,7 @@ func fetchingOf(p program) (f fetching, ok bool) {
 		if len(args) == 0 || args[0] != "exec" && args[0] != "x" {
 			return f, false
 		}
-		f.command, args = []string{"exec"}, args[1:]
+		f.npm, args = []string{"exec"}, args[1:]
 	default:
 		return f, false
 	}
@@ -81,12 +97,12 @@ func fetchingOf(p program) (f fetching, ok bool) {
 			f.packages = append(f.packages, value)
 		case arg == "--" && len(rest) > 0, !strings.HasPrefix(arg, "-"):
 			if arg == "--" {
-				arg = rest[0]
+				arg, rest = rest[0], rest[1:]
 			}
-			if len(f.packages) == 0 {
-				f.packages = []string{arg}
+			if f.command = arg; len(f.packages) == 0 {
+				f.packages, f.command = []string{arg}, ""
 			}
-			rest = nil
+			f.args, rest = rest, nil
 		default:
 			return f, false
 		}
@@ -109,10 +125,10 @@ var (
 	exactVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]+)?$`)
 )
 
-// fetched returns the spec with which a child finds its packages in its box, and fetches
-// them before if need be. It returns other specs as they are.
+// fetched returns the spec by which a child is started from its store, after it has
+// fetched what is not there yet. It returns other specs as they are.
 func (s Spec) fetched(ctx context.Context, ours []string, log *slog.Logger, shown redactor) (Spec, error) {
-	if s.Box == nil || s.Box.Store == "" || s.Box.Wrong != "" || s.kind() != Stdio {
+	if s.Box == nil || s.Box.Store == "" || s.Box.Wrong != "" || s.kind() != Stdio || !searchable {
 		return s, nil
 	}
 	p, err := s.program(ours)
@@ -123,113 +139,208 @@ func (s Spec) fetched(ctx context.Context, ours []string, log *slog.Logger, show
 	if !ok {
 		return s, nil
 	}
-	n := readNPM(ours, p.env)
 	cache := filepath.Join(s.Box.Store, "npm")
-	settings := map[string]string{
-		"npm_config_cache": cache, "npm_config_userconfig": os.DevNull, "npm_config_update_notifier": "false",
-		"npm_config_logs_max": "0", "npm_config_audit": "false", "npm_config_fund": "false",
+	found, err := f.find(ctx, s, p, ours, cache, log, shown)
+	if err != nil {
+		return s, &startError{fmt.Errorf("fetching %s: %w", strings.Join(f.packages, ", "), err)}
 	}
-	maps.Copy(settings, n.settings)
-	if err := f.fetch(ctx, s, p, n, cache, settings, log, shown); err != nil {
-		return s, err
-	}
-	settings["npm_config_offline"] = "true"
 	box := *s.Box
 	box.Read = append(slices.Clone(box.Read), cache)
 	s.Box = &box
+	path, _ := lookup(p.env, "PATH")
 	s.Env = maps.Clone(s.Env)
 	if s.Env == nil {
 		s.Env = map[string]string{}
 	}
-	maps.Copy(s.Env, settings)
+	s.Env["PATH"] = found.bin(cache) + string(filepath.ListSeparator) + path
+	s.Command, s.Args = found.Command, f.args
 	return s, nil
 }
 
-// fetch brings the packages into the cache. One process at a time does.
-func (f fetching) fetch(ctx context.Context, s Spec, p program, n npm, cache string, settings map[string]string, log *slog.Logger, shown redactor) error {
-	sum := sha256.Sum256([]byte(strings.Join(append(f.packages, n.registry), "\n")))
-	done := filepath.Join(cache, "fetched-"+hex.EncodeToString(sum[:8]))
-	has := func() bool { _, err := os.Stat(done); return err == nil }
-	if f.exact && has() {
-		return nil
+// find says what to run, and fetches it if need be. One process at a time does.
+func (f fetching) find(ctx context.Context, s Spec, p program, ours []string, cache string, log *slog.Logger, shown redactor) (fetchedBin, error) {
+	n := readNPM(ours, p.env)
+	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(f.packages), f.command, n.registry), "\n")))
+	note := filepath.Join(s.Box.Store, "fetched-"+hex.EncodeToString(sum[:8])+".json")
+	had := func() (found fetchedBin, ok bool) {
+		text, err := os.ReadFile(note)
+		if err != nil || json.Unmarshal(text, &found) != nil {
+			return found, false
+		}
+		return found, isFolder(found.bin(cache))
+	}
+	if found, ok := had(); ok && f.exact {
+		return found, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience, errors.New("it took too long"))
 	defer cancel()
 	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return &startError{err}
+		return fetchedBin{}, err
 	}
 	unlock, err := locked(ctx, filepath.Join(s.Box.Store, "lock"))
 	if err != nil {
-		return &startError{fmt.Errorf("waiting for another process that fetches %s: %w", strings.Join(f.packages, ", "), err)}
+		return fetchedBin{}, fmt.Errorf("waiting for another process that fetches: %w", err)
 	}
 	defer unlock()
-	if f.exact && has() {
-		return nil // by the other process
+	before, ok := had()
+	if ok && f.exact {
+		return before, nil // fetched by the other process
 	}
 	log.Info("fetching what a server in a box runs", "packages", f.packages, "registry", n.registry)
-	err = f.run(ctx, s, p, n, cache, settings, log, shown)
+	found, err := f.run(ctx, s, p, n, cache, log, shown)
 	switch {
-	case err == nil:
-		return os.WriteFile(done, []byte(strings.Join(f.packages, "\n")+"\n"), 0o600)
-	case ctx.Err() == nil && has():
+	case err != nil && ok && ctx.Err() == nil:
 		log.Warn("the newest version of a server's package could not be looked up, so the one that is there is run", "packages", f.packages, "err", err)
-		return nil
+		return before, nil
+	case err != nil:
+		return fetchedBin{}, err
 	}
-	return &startError{fmt.Errorf("fetching %s: %w", strings.Join(f.packages, ", "), err)}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return fetchedBin{}, err
+	}
+	return found, os.WriteFile(note, text, 0o600) // what is half written is fetched again
 }
 
+// where is a program for node that says in which folder npm has put the packages: the
+// first of its PATH.
+const where = `console.log(process.env.PATH.split(require("path").delimiter).find(p => p.includes("_npx")) || "")`
+
 // run runs npm in a box that reaches the registry alone.
-func (f fetching) run(ctx context.Context, s Spec, p program, n npm, cache string, settings map[string]string, log *slog.Logger, shown redactor) error {
-	args := append([]string{p.args[0]}, f.command...)
-	args = append(args, "-y")
+func (f fetching) run(ctx context.Context, s Spec, p program, n npm, cache string, log *slog.Logger, shown redactor) (found fetchedBin, err error) {
+	p.args = append([]string{p.args[0]}, f.npm...)
+	p.args = append(p.args, "-y")
 	for _, name := range f.packages {
-		args = append(args, "--package="+name)
+		p.args = append(p.args, "--package="+name)
 	}
+	p.args, p.dir = append(p.args, "--", "node", "-e", where), cache
 	// Of the server's own variables none is needed here, and some are secrets.
 	p.env = Inherited(nil, p.env)
-	for name, value := range settings {
+	for name, value := range n.settings {
 		p.env = append(p.env, name+"="+value)
 	}
-	p.args, p.dir = append(args, "--", "node", "-e", "0"), cache
+	p.env = append(p.env, "npm_config_cache="+cache, "npm_config_userconfig="+os.DevNull, "npm_config_update_notifier=false",
+		"npm_config_logs_max=0", "npm_config_audit=false", "npm_config_fund=false")
 	box := *s.Box
 	box.Box = confine.Box{Write: []string{cache}, Read: n.files, Net: confine.Net{Hosts: n.hosts}, Require: box.Require}
+	said, printed, refused, err := p.finish(ctx, &box, relay.Options{Log: log, Dial: n.dial}, log, shown)
+	if err != nil {
+		text := err.Error() + said
+		if len(refused) > 0 {
+			text += "; it asked for " + strings.Join(refused, ", ") + ", which is not its registry"
+		}
+		return found, errors.New(text)
+	}
+	// What is printed may be what the package wants.
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	m := npxFolder.FindStringSubmatch(lines[len(lines)-1])
+	if m == nil {
+		return found, errors.New("npm has not said where it put it")
+	}
+	found.Folder, found.Command = m[1], f.command
+	if !isFolder(found.bin(cache)) {
+		return found, errors.New("it has no program")
+	}
+	if found.Command == "" {
+		found.Command, err = mainBin(filepath.Dir(found.bin(cache)), f.packages[0])
+	}
+	return found, err
+}
 
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
+var npxFolder = regexp.MustCompile(`[/\\]_npx[/\\]([0-9a-f]+)[/\\]node_modules[/\\]\.bin$`)
+
+// mainBin returns the name of a package's program, as npx finds it: the only one, or the
+// one with the package's name.
+func mainBin(modules, spec string) (string, error) {
+	name := spec
+	if i := strings.LastIndex(name, "@"); i > 0 {
+		name = name[:i]
 	}
-	defer r.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	text, err := os.ReadFile(filepath.Join(modules, filepath.FromSlash(name), "package.json"))
 	if err != nil {
-		w.Close()
-		return err
+		return "", err
 	}
-	defer null.Close()
-	p.files = [3]*os.File{null, null, w}
-	c, err := p.run(&box, relay.Options{Log: log, Dial: n.dial})
-	w.Close()
+	var manifest struct {
+		Bin json.RawMessage `json:"bin"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return "", fmt.Errorf("reading package.json of %s: %w", name, err)
+	}
+	short := name[strings.LastIndex(name, "/")+1:]
+	var bins map[string]string
+	if json.Unmarshal(manifest.Bin, &bins) != nil {
+		return short, nil // a single path, or lookPath says that there is none
+	}
+	if _, ok := bins[short]; !ok {
+		only := slices.Compact(slices.Sorted(maps.Values(bins)))
+		if len(only) != 1 {
+			return "", fmt.Errorf("%s has the programs %s; name one: npx --package=%s -- NAME", name, strings.Join(slices.Sorted(maps.Keys(bins)), ", "), spec)
+		}
+		short = slices.Sorted(maps.Keys(bins))[0]
+	}
+	if filepath.Base(short) != short {
+		return "", fmt.Errorf("%s has a program with the name %q", name, short)
+	}
+	return short, nil
+}
+
+// maxPrinted bounds what is kept of what npm prints.
+const maxPrinted = 64 << 10
+
+// finish runs a program in a box to its end, or ctx's. It returns its last lines, what it
+// printed, and the hosts that it was refused.
+func (p program) finish(ctx context.Context, box *Box, o relay.Options, log *slog.Logger, shown redactor) (said, printed string, refused []string, err error) {
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return err
+		return "", "", nil, err
 	}
+	files = append(files, null)
+	p.files[0] = null
+	var ends [2]*os.File
+	for i := range ends {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return "", "", nil, err
+		}
+		files = append(files, r, w)
+		ends[i], p.files[i+1] = r, w
+	}
+	cookie := uuid.NewString()
+	p.env = append(p.env, marker+"="+cookie)
+	c, err := p.run(box, o)
+	if err != nil {
+		return "", "", nil, err
+	}
+	p.files[1].Close()
+	p.files[2].Close()
 	group := newGroup(c.cmd.Process)
-	stop := context.AfterFunc(ctx, func() { c.close(); group.kill(""); _ = c.cmd.Process.Kill() })
-	said := tail{shown: shown, asks: func(string) {}}
-	said.read(r, log) // until all of them have ended
+	stop := context.AfterFunc(ctx, func() { c.close(); group.kill(cookie) })
+	defer stop()
+	lines := tail{shown: shown, asks: func(string) {}}
+	out := make(chan string)
+	go func() {
+		text, err := io.ReadAll(io.LimitReader(ends[0], maxPrinted))
+		if err == nil {
+			_, _ = io.Copy(io.Discard, ends[0]) // so that it does not wait for us
+		}
+		out <- string(text)
+	}()
+	lines.read(ends[1], log) // until all of them have ended
+	printed = <-out
 	err = c.cmd.Wait()
-	stop()
+	refused = c.status().Refused
 	c.close()
 	group.close()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	if err != nil {
-		text := err.Error() + said.last()
-		if hosts := c.status().Refused; len(hosts) > 0 {
-			text += "; it asked for " + strings.Join(hosts, ", ") + ", which is not its registry"
-		}
-		return errors.New(text)
-	}
-	return nil
+	return lines.last(), printed, refused, err
 }
 
 // locked takes the lock of a file until unlock.

@@ -261,7 +261,7 @@ func (s *session) explain(err error) error {
 		if garbage := s.tap.Garbage(); garbage != "" {
 			text += "; its stdout has lines that are no messages, such as " + garbage
 		}
-		text += s.process.said.last() + s.process.beyond(s.spec.Name, s.process.said.shownLines())
+		text += s.process.said.last() + s.process.beyond(s.spec.Name)
 	}
 	return &shownError{text: text, err: err}
 }
@@ -365,8 +365,9 @@ func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Err
 		e.Kind, e.Err = Unavailable, reason
 	case errors.As(reason, &answered):
 		e.Err = &shownError{
-			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, tap.MaxMessage)),
-			err:  reason,
+			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, tap.MaxMessage)) +
+				s.process.beyondIn(s.spec.Name, s.shown.show(answered.Message, tap.MaxMessage)),
+			err: reason,
 		}
 	case errors.Is(err, errInputRequired):
 		e.Sent, e.Err = true, err

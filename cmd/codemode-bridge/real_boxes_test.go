@@ -32,6 +32,7 @@ type premises struct {
 	home, workspace, key, canary string
 	port                         string       // of a service of this machine
 	reached                      atomic.Int64 // how often somebody connected to it
+	left                         *os.File     // a pipe that what the server leaves behind has open
 }
 
 const keyText = "PRIVATE KEY of the person"

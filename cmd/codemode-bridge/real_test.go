@@ -65,7 +65,7 @@ func newReal(t *testing.T) *real {
 	}
 	// Node resolves imports from a module's own folder, so ours have to be beside
 	// node_modules.
-	for _, name := range []string{"client.mjs", "watch.mjs"} {
+	for _, name := range []string{"client.mjs", "watch.mjs", "reach.mjs"} {
 		source, err := os.ReadFile(filepath.Join("testdata", "real", name))
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func addServerEdits(con *console, group *cobra.Command) {
 		c.ValidArgsFunction = con.completeServers
 		con.JSONFlag(c)
 	}
-	group.AddCommand(setupOf(con).AddServer(), setupOf(con).AddServerJSON(), remove, enable, disable, accept, allowServerCommand(con), tryServersCommand(con), knownServersCommand(con))
+	group.AddCommand(setupOf(con).AddServer(), setupOf(con).AddServerJSON(), remove, enable, disable, accept, allowServerCommand(con), tryServersCommand(con), learnServerCommand(con), knownServersCommand(con))
 }
 
 // completeServers completes with the servers of the configuration.

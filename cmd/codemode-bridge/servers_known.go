@@ -84,6 +84,12 @@ func acceptServer(con *console, name string, box bool) error {
 		switch {
 		case err != nil:
 			return nil, err
+		case says == "" && box:
+			if boxed, p, err := setup.NewBoxes(clientSystem(con), cfg.Evaluation.Workspace...).ConfineIn(text, at); err == nil && len(p.Box) > 0 {
+				con.Told("%s was accepted already, and is confined from now on: %s", name, p.Words)
+				return boxed, nil
+			}
+			fallthrough
 		case says == "":
 			return nil, &cli.UsageError{Err: fmt.Errorf("there is nothing to accept of %s: %s", name, words)}
 		}

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "box" {
 		os.Exit(Main())
 	}
+	if folder := os.Getenv(watchedVariable); folder != "" {
+		os.Exit(useThings(folder))
+	}
 	if text := os.Getenv(attemptsVariable); text != "" {
 		os.Exit(attempt(text))
 	}

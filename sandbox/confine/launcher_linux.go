@@ -38,10 +38,10 @@ type order struct {
 
 	Namespaces bool `json:"namespaces"` // it has them
 	Root       bool `json:"root"`       // it shall make a root of its own
+	Watch      bool `json:"watch"`      // no box: what the program uses is noted
 
-	Boxed bool  `json:"boxed"` // the program's environment and temporary files are a box's
-	Most  int   `json:"most"`  // processes
-	last  error // why it does not end first when memory is short
+	Most int   `json:"most"` // processes
+	last error // why it does not end first when memory is short
 }
 
 // An answer is what the launcher says before it starts the program.
@@ -165,7 +165,7 @@ func endAll() {
 // environ is the program's environment.
 func (o order) environ() []string {
 	switch {
-	case !o.Boxed:
+	case o.Watch:
 		return os.Environ()
 	case o.Root:
 		return o.Box.environ(os.Environ(), "/tmp")
@@ -175,6 +175,9 @@ func (o order) environ() []string {
 
 // enter takes the steps, in an order in which each can still be taken.
 func (o order) enter() (a answer, fds []int) {
+	if o.Watch {
+		return o.watch()
+	}
 	a.Steps = make(Steps)
 	if o.Root {
 		if err := newRoot(o); err != nil {

@@ -249,8 +249,11 @@ func (r root) resolver() error {
 	if err := r.folder("/etc"); err != nil {
 		return err
 	}
-	return os.WriteFile(r.at+"/etc/resolv.conf", []byte("nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"), 0o644)
+	return os.WriteFile(r.at+"/etc/resolv.conf", []byte(resolving), 0o644)
 }
+
+// resolving is the text of a resolv.conf by which a program asks the bridge.
+const resolving = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"
 
 // processes shows the box its own processes, and the machine's settings as they are: root
 // could change them without any capability.

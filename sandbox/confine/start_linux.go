@@ -65,15 +65,6 @@ func (b Box) Start(launcher string, command func() *exec.Cmd) (*Program, error) 
 	}
 }
 
-// order asks for all steps.
-func (b Box) order() (order, error) {
-	places, links, err := b.places()
-	return order{
-		Box: b, Boxed: true, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
-		Group: "no control group is delegated to this program",
-	}, err
-}
-
 // explain adds to the steps of the last try why those of others do not hold.
 func explain(steps, reasons Steps) {
 	for step, why := range reasons {
@@ -81,6 +72,15 @@ func explain(steps, reasons Steps) {
 			steps[step] = why
 		}
 	}
+}
+
+// order asks for all steps.
+func (b Box) order() (order, error) {
+	places, links, err := b.places()
+	return order{
+		Box: b, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
+		Group: "no control group is delegated to this program",
+	}, err
 }
 
 // A refusedError says that the system does not allow a step.
@@ -103,7 +103,7 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 		return nil, fmt.Errorf("the program is to start in %s, which is no folder", o.Dir)
 	}
 	var temp ending
-	if o.Boxed && !o.Root {
+	if !o.Watch && !o.Root {
 		if o.Temp, err = os.MkdirTemp("", "codemode-box-"); err != nil {
 			return nil, fmt.Errorf("making a place for temporary files: %w", err)
 		}
