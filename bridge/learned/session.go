@@ -100,8 +100,6 @@ func (s *Session) start(server Server) (stdin io.WriteCloser, stdout io.ReadClos
 		}
 	}
 	s.relay, err = relay.Serve(sockets, relay.Options{Names: confine.Names, Met: s.notes.Met, Log: slog.New(slog.DiscardHandler)})
-	ports := &ports{session: s, tried: map[uint16]bool{80: true, 443: true, 53: true, 0: true}}
-	s.watched.Follow(ports.seen)
 	go func() {
 		defer close(s.ended)
 		s.watched.Cmd.Wait() // how it ended is told by the connection
@@ -110,6 +108,8 @@ func (s *Session) start(server Server) (stdin io.WriteCloser, stdout io.ReadClos
 		s.Close()
 		return nil, nil, err
 	}
+	ports := &ports{session: s, tried: map[uint16]bool{80: true, 443: true, 53: true, 0: true}}
+	s.watched.Follow(ports.seen)
 	return inWrite, outRead, nil
 }
 
@@ -155,6 +155,9 @@ func (p *ports) seen(use confine.Use) {
 
 // Named reports whether the names of hosts are known; if not, why.
 func (s *Session) Named() (bool, string) { return s.watched.Own, s.watched.Why }
+
+// Temp is the server's folder for temporary files, which is gone with it.
+func (s *Session) Temp() string { return s.watched.Temp }
 
 // Tools lists the names of the server's tools.
 func (s *Session) Tools(ctx context.Context) ([]string, error) {

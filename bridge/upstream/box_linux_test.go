@@ -3,9 +3,11 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -206,26 +208,52 @@ func TestABoxReachesItsHosts(t *testing.T) {
 	}
 }
 
-// A box that is required and does not hold keeps its server from starting; one that is
-// not required says what does not hold.
+// withoutNamespaces marks the process of TestRequiredBox that can make no namespaces.
+const withoutNamespaces = "UPSTREAM_WITHOUT_NAMESPACES"
+
+// A box that is required and does not hold keeps its server from starting; where it is
+// not required the server starts, and what does not hold is said.
 func TestRequiredBox(t *testing.T) {
 	spec, folder := boxed(t, script{})
-	launcher := filepath.Join(folder, "launcher") // which is no launcher that can make a root
-	if err := os.WriteFile(launcher, []byte("#!/bin/sh\nexit 2\n"), 0o700); err != nil {
+	if os.Getenv(withoutNamespaces) == "" {
+		again := exec.Command(os.Args[0], "-test.run=^TestRequiredBox$", "-test.v")
+		again.Env = append(os.Environ(), withoutNamespaces+"=1")
+		again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}}
+		out, err := again.CombinedOutput()
+		if errors.Is(err, syscall.EPERM) {
+			t.Skip("no user namespaces here: ", err)
+		}
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: TestRequiredBox")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		t.Fatal(err)
 	}
-	spec.Box.Launcher = launcher
-	s := open(t, Options{}, spec)
+	spec.Box.Read = []string{filepath.Dir(os.Args[0])}
+	spec.Box.Net.Hosts = []confine.Host{{Name: "api.example.com", Port: 443}}
+	spec.Box.Require = true
+	log := &lockedText{}
+	options := Options{Logger: slog.New(slog.NewTextHandler(log, nil))}
+	s := open(t, options, spec)
 	ready(t, s)
-	if st := s.Status()[0]; st.State != Failed || !strings.Contains(st.Err, "starting the process: ") {
-		t.Errorf("with a launcher that fails: %+v", st)
+	const lacks = "which hosts it reaches (network: making namespaces: "
+	if st := s.Status()[0]; st.State != Failed || !strings.Contains(st.Err, "its box is required, and this system does not enforce "+lacks) {
+		t.Errorf("a required box: %+v", st)
 	}
-	box := confine.Box{Run: []string{}}
-	steps := confine.Steps{confine.Files: "on", confine.Network: "no namespaces", confine.Landlock: "not in this kernel", confine.Powers: "on", confine.Calls: "on"}
-	want := []string{"which hosts it reaches (network: no namespaces)", "which programs it may start (landlock: not in this kernel)"}
-	if diff := cmp.Diff(want, box.Lacks(steps)); diff != "" {
-		t.Error(diff)
+	spec.Box.Require = false
+	s.Apply([]Spec{spec})
+	connected(t, s)
+	if diff := cmp.Diff(confine.Hold{Writes: true, Reads: true}, s.Status()[0].Box.Held); diff != "" {
+		t.Errorf("%s\n%v", diff, s.Status()[0].Box.Steps)
 	}
+	if !strings.Contains(log.String(), lacks) {
+		t.Error("what does not hold was not logged: ", log)
+	}
+	s.Close()
+	eventually(t, "ended", func() bool { return len(left(folder)) == 0 })
 }
 
 func TestFetchingOf(t *testing.T) {
@@ -394,6 +422,11 @@ func TestThroughProxy(t *testing.T) {
 // What a box costs: the start of a server until its tools are listed, and a call.
 func BenchmarkBox(b *testing.B) {
 	spec, _ := boxed(b, script{})
+	spec.Box.Launcher = filepath.Join(b.TempDir(), "codemode-worker")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", spec.Box.Launcher, "codemode-bridge/cmd/codemode-worker")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("building the launcher: %v\n%s", err, out)
+	}
 	free := spec
 	free.Box = nil
 	for name, spec := range map[string]Spec{"without": free, "with": spec} {
@@ -422,5 +455,37 @@ func BenchmarkBox(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A program that an interpreter runs can be read with its package, and never with all of
+// the home folder.
+func TestPackageOf(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(base, "home")
+	for _, file := range []string{"home/server.js", "home/loose/a.js", "home/app/package.json", "home/app/dist/a.js", "home/tools/node_modules/x/dist/a.js"} {
+		path := filepath.Join(base, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"node server.js":                           "home/server.js",
+		"node --flag loose/a.js x":                 "home/loose",
+		"node app/dist/a.js":                       "home/app",
+		"node tools/node_modules/x/dist/a.js /any": "home/tools/node_modules",
+		"python3.12 app/dist/a.js":                 "home/app",
+		"node none.js":                             "",
+		"cat server.js":                            "",
+	} {
+		if want != "" {
+			want = filepath.Join(base, want)
+		}
+		if got := codeOf(program{args: strings.Fields(args), dir: home, env: []string{"HOME=" + home}}); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
 	}
 }

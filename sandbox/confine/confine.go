@@ -113,7 +113,7 @@ type Hold struct {
 
 // Holds says what a box with these steps enforces.
 func (b Box) Holds(s Steps) Hold {
-	files := s.On(Files) || s.On(Landlock)
+	files := s.On(Files) || s.On(Landlock) && s.On(Calls) // Landlock leaves sockets of the file system
 	return Hold{
 		Writes: files,
 		Reads:  files,

@@ -98,7 +98,7 @@ func Main() (code int) {
 	}
 	// Of Landlock each thread has its own, and one may signal what was started with the same.
 	runtime.LockOSThread()
-	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.Box.environ(os.Environ(), o.temp()), Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "starting %s in its box: %v\n", o.Path, err)
 		return 127
@@ -162,12 +162,15 @@ func endAll() {
 	}
 }
 
-// temp is where the program's temporary files go.
-func (o order) temp() string {
-	if o.Root {
-		return "/tmp"
+// environ is the program's environment.
+func (o order) environ() []string {
+	switch {
+	case o.Watch:
+		return os.Environ()
+	case o.Root:
+		return o.Box.environ(os.Environ(), "/tmp")
 	}
-	return o.Temp
+	return o.Box.environ(os.Environ(), o.Temp)
 }
 
 // enter takes the steps, in an order in which each can still be taken.
@@ -271,6 +274,9 @@ func (o order) access() access {
 
 // dropPowers gives up all capabilities, and the ways to get them again.
 func dropPowers() error {
+	if err := NoNewPrivileges(); err != nil {
+		return fmt.Errorf("giving up new privileges: %w", err)
+	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
 	if err := unix.Capget(&header, &has[0]); err != nil {

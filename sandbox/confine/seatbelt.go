@@ -2,63 +2,54 @@ package confine
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
 
 // seatbelt is the box as a profile of macOS's sandbox, in the language of
-// sandbox-exec(1). Temp is a folder for what is gone when the program ends.
-//
-// Hosts cannot be told apart there: a box that names some has no network but the one to
-// this machine, over which the bridge's proxy is reached.
-func (b Box) seatbelt(needs []string, temp string) string {
+// sandbox-exec(1), in which the last rule that fits decides. Temp is a folder for what is
+// gone when the program ends. Hosts cannot be told apart there: a box that names some
+// reaches all.
+func (b Box) seatbelt(places []place, temp string) string {
 	var p strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&p, format+"\n", args...) }
-	paths := func(rule string, all []string) {
-		if len(all) == 0 {
+	rule := func(what, filter string, values ...string) {
+		if len(values) == 0 {
 			return
 		}
-		line("(allow %s", rule)
-		for _, path := range all {
-			line("  (subpath %s)", quoted(path))
+		fmt.Fprintf(&p, "(%s", what)
+		for _, v := range values {
+			fmt.Fprintf(&p, "\n  (%s %s)", filter, strconv.Quote(v))
 		}
-		line(")")
+		p.WriteString(")\n")
 	}
-	line("(version 1)")
-	line("(deny default)")
-	line("(allow process-fork)")
-	line("(allow signal (target same-sandbox))")
-	line("(allow sysctl-read)")
-	line("(allow file-read-metadata)")
-	line(`(allow file-ioctl (literal "/dev/dtracehelper"))`)
-	line(`(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))`)
-	line(`(allow mach-lookup (global-name "com.apple.system.logger"))`)
-	paths("file-read*", append(slices.Clone(macSystem), needs...))
-	paths("file-read*", b.Read)
-	paths("file-read* file-write*", append(slices.Clone(b.Write), temp, "/dev/null", "/dev/zero", "/dev/tty"))
+	p.WriteString("(version 1)\n(deny default)\n(allow process-fork)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n(allow file-read-metadata)\n")
+	rule("allow file-ioctl", "literal", "/dev/dtracehelper")
+	rule("allow mach-lookup", "global-name", "com.apple.system.opendirectoryd.libinfo", "com.apple.system.logger")
+	rule("allow file-read*", "subpath", macSystem...)
+	rule("allow file-read* file-write*", "literal", "/dev/null", "/dev/zero", "/dev/tty")
+	rule("allow file-read* file-write*", "subpath", temp)
+	for _, place := range places {
+		if place.Write {
+			rule("allow file-read* file-write*", "subpath", place.Path)
+		} else {
+			rule("allow file-read*", "subpath", place.Path)
+			rule("deny file-write*", "subpath", place.Path)
+		}
+	}
 	if b.Run == nil {
-		line("(allow process-exec*)")
+		p.WriteString("(allow process-exec*)\n")
 	} else {
-		line("(allow process-exec*")
-		for _, program := range b.Run {
-			line("  (literal %s)", quoted(program))
-		}
-		line(")")
+		rule("allow process-exec*", "literal", b.Run...)
 	}
-	switch {
-	case b.Net.Any:
-		line("(allow network*)")
-		line(`(allow mach-lookup (global-name "com.apple.dnssd.service"))`)
-	case !b.Net.None():
-		line(`(allow network-outbound (remote ip "localhost:*"))`)
+	if !b.Net.None() {
+		p.WriteString("(allow network*)\n(allow system-socket)\n")
+		rule("allow mach-lookup", "global-name", "com.apple.dnssd.service")
 	}
 	return p.String()
 }
 
 // macSystem is what any program needs of a Mac.
-var macSystem = []string{"/usr", "/bin", "/sbin", "/System", "/Library/Frameworks", "/Library/Apple", "/opt", "/dev", "/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone", "/private/var/db/dyld"}
-
-// quoted writes a path as a string of the profile language.
-func quoted(path string) string { return strconv.Quote(filepath.ToSlash(path)) }
+var macSystem = []string{
+	"/usr", "/bin", "/sbin", "/System", "/Library/Frameworks", "/Library/Apple", "/opt", "/dev",
+	"/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone", "/private/var/db/dyld",
+}

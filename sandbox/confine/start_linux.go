@@ -103,7 +103,7 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 		return nil, fmt.Errorf("the program is to start in %s, which is no folder", o.Dir)
 	}
 	var temp ending
-	if !o.Root {
+	if !o.Watch && !o.Root {
 		if o.Temp, err = os.MkdirTemp("", "codemode-box-"); err != nil {
 			return nil, fmt.Errorf("making a place for temporary files: %w", err)
 		}

@@ -1,19 +1,11 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package confine
 
 import (
-	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 )
-
-// Main is the launcher, which only Linux has.
-func Main() (code int) {
-	fmt.Fprintln(os.Stderr, "codemode-worker box is not available on "+runtime.GOOS)
-	return 2
-}
 
 // Start starts a program as it would be without a box, and says so.
 func (b Box) Start(_ string, command func() *exec.Cmd) (*Program, error) {
@@ -30,8 +22,3 @@ func (b Box) Start(_ string, command func() *exec.Cmd) (*Program, error) {
 	}
 	return &Program{Cmd: cmd, Steps: steps, control: killing{cmd.Process}}, nil
 }
-
-// killing ends a process when it is closed.
-type killing struct{ process *os.Process }
-
-func (k killing) Close() error { return k.process.Kill() }

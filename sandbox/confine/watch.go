@@ -37,6 +37,8 @@ type Watched struct {
 	// known. Without, they are addresses, and Why says why.
 	Own bool
 	Why string
+	// Temp is the program's folder for temporary files, which is gone with it.
+	Temp string
 
 	watching // the system's part
 }

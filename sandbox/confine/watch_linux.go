@@ -57,6 +57,7 @@ func Watch(launcher string, command func() *exec.Cmd) (*Watched, error) {
 		w.ending.Close()
 		return nil, err
 	}
+	w.Temp = w.temp.folder
 	var rest []Socket
 	for _, s := range w.Sockets {
 		switch s.Kind {
@@ -151,6 +152,10 @@ func (o order) watch() (a answer, fds []int) {
 	}
 	if err := dropPowers(); err != nil {
 		return fail("giving up its powers", err)
+	}
+	// The bridge reads the arguments of this process, too, when it starts the program.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+		return fail("showing the launcher", err)
 	}
 	fd, err := watchFilter().notify()
 	if err != nil {

@@ -100,6 +100,7 @@ func learnServer(ctx context.Context, con *Bridge, name string, o learnOptions) 
 	}
 	around.Own, _ = session.Named()
 	around.Run = o.run
+	around.Had = append(around.Had, session.Temp())
 	return showLearned(con, cfg, name, learned.Propose(seen, around), o.apply)
 }
 
