@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 )
 
 const attemptsVariable = "CODEMODE_TEST_ATTEMPTS"
@@ -33,15 +32,6 @@ func TestMain(m *testing.M) {
 		os.Exit(attempt(text))
 	}
 	os.Exit(m.Run())
-}
-
-// boxes skips a test where no launcher works: the system call that reaches all threads
-// is not there in a program with C code, such as one built for the race detector.
-func boxes(t *testing.T) {
-	t.Helper()
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_GET_DUMPABLE, 0, 0); errno == unix.ENOTSUP {
-		t.Skip("a launcher with C code cannot confine all of its threads")
-	}
 }
 
 // newAround makes what the attempts are about.
@@ -110,7 +100,6 @@ func executable(t *testing.T) string {
 // also where the system allows less than all of a box, but for what the steps then say. And
 // without a box the attempts succeed.
 func TestBox(t *testing.T) {
-	boxes(t)
 	const memory = "memory is not bounded: no control group is delegated to this program"
 	theKept := []string{"write what is kept in it", "remove what is kept in it", "rename what is kept in it", "rename what holds what is kept"}
 	for _, row := range []struct {
@@ -229,7 +218,6 @@ func attempting(t *testing.T, self, base string, p around) *exec.Cmd {
 
 // An ordinary user has the same boxes as root.
 func TestBoxesOfAnOrdinaryUser(t *testing.T) {
-	boxes(t)
 	if os.Getuid() != 0 {
 		t.Skip("the other tests are run by one")
 	}
@@ -259,7 +247,6 @@ func TestBoxesOfAnOrdinaryUser(t *testing.T) {
 
 // A box has a bound on its processes, and one that reaches it leaves the machine alone.
 func TestForkBomb(t *testing.T) {
-	boxes(t)
 	if !kernel(6, 14) && (os.Getuid() == 0 || !kernel(5, 14)) {
 		t.Skip("this kernel bounds the processes of no namespace")
 	}
@@ -288,7 +275,6 @@ func TestForkBomb(t *testing.T) {
 
 // All that a program started ends with it, and it ends with the bridge.
 func TestNothingOutlivesABox(t *testing.T) {
-	boxes(t)
 	for _, namespaces := range []bool{true, false} {
 		for _, end := range []string{"the program ends", "the bridge ends"} {
 			t.Run(fmt.Sprintf("%s, namespaces: %v", end, namespaces), func(t *testing.T) {

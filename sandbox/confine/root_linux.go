@@ -16,7 +16,7 @@ import (
 // certificates and fonts. The rest of /etc, such as /etc/shadow and the keys of the
 // machine, a box does not have.
 var settings = []string{
-	"alternatives", "ca-certificates", "ca-certificates.conf", "fonts", "gai.conf", "group", "host.conf", "hosts",
+	"alternatives", "ca-certificates", "ca-certificates.conf", "chromium", "chromium.d", "fonts", "gai.conf", "group", "host.conf", "hosts",
 	"java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
 	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols", "python3",
 	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",

@@ -36,7 +36,6 @@ func useThings(folder string) (code int) {
 
 // What a program uses is seen before it happens, whatever of it succeeds.
 func TestWatch(t *testing.T) {
-	boxes(t)
 	folder := t.TempDir()
 	in := func(name string) string { return filepath.Join(folder, name) }
 	if err := os.WriteFile(in("had"), nil, 0o600); err != nil {
