@@ -21,6 +21,7 @@ func (r *Relay) answer(conn net.PacketConn) {
 			if r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
+			r.pause()
 			continue
 		}
 		if reply, ok := r.reply(b[:n]); ok {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -482,6 +484,69 @@ func TestPackageOf(t *testing.T) {
 		}
 		if got := codeOf(program{args: strings.Fields(args), dir: home, env: []string{"HOME=" + home}}); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+}
+
+// What an installation script leaves in the store brings nothing of the machine into the
+// server's box: no link to a key among the programs, and none in their place.
+func TestInstallationScriptsWidenNoBox(t *testing.T) {
+	home := t.TempDir()
+	store, keys := filepath.Join(home, "store"), filepath.Join(home, "keys")
+	bin := filepath.Join(store, "npm", "_npx", "abc0", "node_modules", ".bin")
+	for _, dir := range []string{bin, keys} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := filepath.Join(keys, "id")
+	if err := os.WriteFile(key, []byte("secret"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"program", "server"} { // the former is no program at all
+		if err := os.Symlink(key, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &Box{Box: confine.Box{Read: []string{filepath.Join(store, "npm")}}, Store: store}
+	env := []string{"HOME=" + home, "PATH=" + bin}
+	for name, want := range map[string]string{
+		"/bin/sh": "", filepath.Join(bin, "server"): "is a link that the server may have made, which leads to " + key,
+	} {
+		in, err := b.around(program{path: name, args: []string{name}, env: env})
+		if text := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && !slices.Equal(in.Read, b.Read) {
+			t.Errorf("%s: its box may read %q", name, in.Read)
+		}
+	}
+}
+
+// A server that may change its own code does not choose by that what it may read.
+func TestServersWidenNoBox(t *testing.T) {
+	home := t.TempDir()
+	ws, key := filepath.Join(home, "mono", "ws"), filepath.Join(home, "keys", "id")
+	for _, dir := range []string{ws, filepath.Dir(key)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{key, filepath.Join(home, "mono", "package.json"), filepath.Join(ws, "own.js")} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(key, filepath.Join(ws, "swapped.js")); err != nil {
+		t.Fatal(err)
+	}
+	b := &Box{Box: confine.Box{Write: []string{ws}}}
+	for _, name := range []string{"own.js", "swapped.js"} {
+		in, err := b.around(program{path: "/usr/bin/node", args: []string{"node", filepath.Join(ws, name)}, env: []string{"HOME=" + home}})
+		if err != nil || slices.ContainsFunc(in.Read, func(path string) bool {
+			return within(path, filepath.Join(home, "keys")) || path == filepath.Join(home, "mono")
+		}) {
+			t.Errorf("%s: its box may read %q, %v", name, in.Read, err)
 		}
 	}
 }
