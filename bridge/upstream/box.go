@@ -141,15 +141,26 @@ func (b *Box) around(p program) (confine.Box, error) {
 	if !filepath.IsAbs(program) {
 		program = filepath.Join(p.dir, program)
 	}
-	needs := confine.Needs(program, p.env)
-	if code := codeOf(p); code != "" {
+	has := func(path string) bool {
+		return slices.ContainsFunc(slices.Concat(in.Write, in.Read), func(folder string) bool { return within(path, folder) })
+	}
+	loose := slices.Clone(in.Write)
+	if b.Store != "" {
+		loose = append(loose, b.Store) // installation scripts have written there
+	}
+	if to, sure := confine.Leads(program, loose); !sure && !has(to) && !confine.OfSystem(to) {
+		return in, fmt.Errorf("its program %s is a link in a folder that its box may write, which leads to %s: start that instead", program, to)
+	}
+	needs := confine.Needs(program, p.env, loose)
+	if code := codeOf(p, loose); code != "" {
 		needs = append(needs, code)
 	}
 	in.Read = slices.Clone(in.Read)
 	for _, path := range needs {
 		// A folder to read within one to write is read-only: what a program only
-		// needs must not take away what it is given.
-		if !slices.ContainsFunc(in.Write, func(folder string) bool { return within(path, folder) }) && !slices.Contains(in.Read, path) {
+		// needs must not take away what it is given. And a link within what it has
+		// brings nothing along.
+		if !has(path) {
 			in.Read = append(in.Read, path)
 		}
 	}
@@ -173,8 +184,9 @@ func (b *Box) around(p program) (confine.Box, error) {
 var interpreter = regexp.MustCompile(`^(node|nodejs|bun|deno|python[0-9.]*|ruby|perl|php)$`)
 
 // codeOf returns where the code of a program is that an interpreter runs: the packages
-// that it belongs to, or its package, or the file itself if it lies in the home folder.
-func codeOf(p program) string {
+// that it belongs to, or its package, or the file itself if it lies in the home folder. It is
+// empty for a link in a loose folder, which the program may have made.
+func codeOf(p program, loose []string) string {
 	name := strings.TrimSuffix(filepath.Base(p.args[0]), ".exe")
 	if !interpreter.MatchString(name) {
 		return ""
@@ -191,15 +203,15 @@ func codeOf(p program) string {
 			continue
 		}
 		home, _ := lookup(p.env, "HOME")
-		return packageOf(file, home)
+		if to, sure := confine.Leads(filepath.Clean(file), loose); sure {
+			return packageOf(to, home)
+		}
+		return ""
 	}
 	return ""
 }
 
 func packageOf(file, home string) string {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
 	const modules = string(filepath.Separator) + "node_modules"
 	if i := strings.Index(file, modules+string(filepath.Separator)); i >= 0 {
 		return file[:i+len(modules)]

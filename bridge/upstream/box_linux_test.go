@@ -484,8 +484,63 @@ func TestPackageOf(t *testing.T) {
 		if want != "" {
 			want = filepath.Join(base, want)
 		}
-		if got := codeOf(program{args: strings.Fields(args), dir: home, env: []string{"HOME=" + home}}); got != want {
+		if got := codeOf(program{args: strings.Fields(args), dir: home, env: []string{"HOME=" + home}}, nil); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
+	}
+}
+
+// Links that a server, or the package that it came with, could have made do not choose what
+// its next box has.
+func TestLinksBringNothingAlong(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(base, name) }
+	for _, folder := range []string{"app/bin", "store/npm/bin", "keys", "tools"} {
+		if err := os.MkdirAll(in(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"keys/id", "tools/run", "app/own"} {
+		if err := os.WriteFile(in(file), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, target := range map[string]string{
+		"app/bin/program": "keys/id", "app/a.js": "keys/id", "app/run": "tools/run", "app/link": "app/own", "tools/link": "tools/run",
+		"store/npm/bin/program": "keys/id", "store/npm/links": "keys", "store/npm/a.js": "keys/id",
+	} {
+		if err := os.Symlink(in(target), in(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box := Box{Box: confine.Box{Write: []string{in("app")}, Read: []string{in("store/npm")}}, Store: in("store")}
+	env := []string{"HOME=" + in("home"), "PATH=" + strings.Join([]string{in("app/bin"), in("store/npm/bin"), in("store/npm/links")}, ":")}
+	for args, want := range map[string][]string{
+		"/bin/true":                      {in("store/npm")},
+		in("app/link"):                   {in("store/npm")},
+		in("tools/link"):                 {in("store/npm"), in("tools/link"), in("tools")},
+		"node " + in("app/a.js"):         {in("store/npm")},
+		"node " + in("store/npm/a.js"):   {in("store/npm")},
+		"node " + in("tools/run") + " x": {in("store/npm"), in("tools")},
+	} {
+		words := strings.Fields(args)
+		p := program{path: words[0], args: words, dir: base, env: env}
+		if words[0] == "node" {
+			p.path = "/bin/true"
+		}
+		got, err := box.around(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Read); diff != "" {
+			t.Errorf("%s: %s", args, diff)
+		}
+	}
+	_, err = box.around(program{path: in("app/run"), args: []string{"run"}, dir: base, env: env})
+	if err == nil || !strings.Contains(err.Error(), "which leads to "+in("tools/run")+": start that instead") {
+		t.Errorf("a program that it may have replaced: %v", err)
 	}
 }

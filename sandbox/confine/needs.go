@@ -26,8 +26,10 @@ var stores = []struct {
 
 // Needs returns the folders that a program has to read to run at all, besides those of
 // the system: its own installation, those of the programs that it finds in its PATH, and
-// where its kind keeps packages. The environment is the program's.
-func Needs(program string, env []string) []string {
+// where its kind keeps packages. The environment is the program's. Loose are the folders
+// that it, or code that it came with, may have changed: a link in them brings nothing
+// along, or it would choose what its next box has.
+func Needs(program string, env, loose []string) []string {
 	home := variable(env, "HOME")
 	var needs []string
 	add := func(path string) {
@@ -36,10 +38,12 @@ func Needs(program string, env []string) []string {
 		}
 	}
 	add(program)
-	add(installation(program, home))
+	if to, sure := Leads(program, loose); sure {
+		add(installation(filepath.Dir(to), home))
+	}
 	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
 		if filepath.IsAbs(folder) {
-			add(installation(filepath.Join(folder, "program"), home))
+			add(installation(filepath.Clean(folder), home))
 		}
 	}
 	name := strings.TrimSuffix(filepath.Base(program), filepath.Ext(program))
@@ -53,13 +57,10 @@ func Needs(program string, env []string) []string {
 	return needs
 }
 
-// installation returns the folder that a program was installed to: the one above its bin,
-// with the libraries beside it, unless that holds more than programs; then bin alone.
-func installation(program, home string) string {
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		program = real
-	}
-	bin := filepath.Dir(program)
+// installation returns the folder to which the programs of a folder were installed: the
+// one above bin, with the libraries beside it, unless that holds more than programs; then
+// bin alone.
+func installation(bin, home string) string {
 	above := filepath.Dir(bin)
 	if name := filepath.Base(bin); name != "bin" && name != "sbin" {
 		return bin

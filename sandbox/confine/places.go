@@ -164,6 +164,19 @@ func follow(root, path string) (to string, links []link, err error) {
 	return "", nil, errors.New("too many links")
 }
 
+// Leads returns where a path leads, links followed. Sure reports whether no link on the way
+// is below one of the loose folders, in which somebody else may have made it.
+func Leads(path string, loose []string) (to string, sure bool) {
+	to, links, err := follow("", path)
+	if err != nil {
+		return path, false
+	}
+	made := func(on link) bool {
+		return slices.ContainsFunc(loose, func(folder string) bool { return on.At != folder && within(on.At, folder) })
+	}
+	return to, !slices.ContainsFunc(links, made)
+}
+
 // firstLink finds the first link on the way to a path below a root.
 func firstLink(root, path string) (on link, rest string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
