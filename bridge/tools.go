@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
+	"codemode-bridge/bridge/upstream"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -95,16 +96,15 @@ type Status struct {
 
 // A ServerStatus is one upstream server in a Status.
 type ServerStatus struct {
-	Name  string    `json:"name"`
-	State string    `json:"state"`
-	Why   string    `json:"why,omitempty"`
-	Tools int       `json:"tools"`
-	Since time.Time `json:"since"`          // of the state
-	Until time.Time `json:"until,omitzero"` // when a server that fails is tried again
-	// Failures is how many attempts to connect or, while it is connected, how
-	// many calls failed in a row.
-	Failures int       `json:"failures,omitempty"`
-	Answered time.Time `json:"answered,omitzero"` // when it last answered a call or a listing
+	Name     string              `json:"name"`
+	State    string              `json:"state"`
+	Why      string              `json:"why,omitempty"`
+	Tools    int                 `json:"tools"`
+	Since    time.Time           `json:"since"`              // of the state
+	Until    time.Time           `json:"until,omitzero"`     // when a server that fails is tried again
+	Failures int                 `json:"failures,omitempty"` // in a row, to connect or of calls
+	Answered time.Time           `json:"answered,omitzero"`  // when it last answered a call or a listing
+	Box      *upstream.BoxStatus `json:"box,omitempty"`
 }
 
 // Status returns how the bridge is.
@@ -114,7 +114,7 @@ func (s *Server) Status(ctx context.Context) Status {
 	for _, st := range s.o.Upstreams.Status() {
 		out.Servers = append(out.Servers, ServerStatus{
 			Name: st.Name, State: string(st.State), Why: st.Err, Tools: st.Tools,
-			Since: st.Since, Until: st.Until, Failures: st.Failures, Answered: st.Answered,
+			Since: st.Since, Until: st.Until, Failures: st.Failures, Answered: st.Answered, Box: st.BoxStatus(),
 		})
 	}
 	out.Sandbox, out.Profiles = s.o.Pool.Status(), view.Profiles.Names()

@@ -171,6 +171,9 @@ type About struct {
 	Roles map[string]string `json:"roles,omitempty"`
 	// Facts are what the gate found out about single values.
 	Facts []Fact `json:"facts,omitempty"`
+	// Box is what the system kept the server's program to when people were asked, in
+	// words; empty if it runs elsewhere.
+	Box string `json:"box,omitempty"`
 }
 
 // A Fact is what is known of one path, host or recipient of a call.
@@ -194,9 +197,9 @@ type Fact struct {
 }
 
 // leadsLike reports whether a call whose arguments are the same leads where it led when
-// a was found out. A page of which nobody knew then may be any.
+// a was found out, in the same box. A page of which nobody knew then may be any.
 func (a About) leadsLike(now About) bool {
-	return slices.EqualFunc(a.Facts, now.Facts, func(x, y Fact) bool {
+	return (a.Box == "" || a.Box == now.Box) && slices.EqualFunc(a.Facts, now.Facts, func(x, y Fact) bool {
 		if x.Role == "host" && x.Doubt != "" && x.Leads == "" {
 			y.Leads, y.Doubt = x.Leads, x.Doubt
 		}

@@ -59,6 +59,9 @@ func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 		lines = append(lines, "  "+strings.TrimRight(says, " "))
 	}
 	lines = append(lines, "  tool     "+d.Tool)
+	if d.Box != "" {
+		lines = append(lines, "  runs     "+d.Box)
+	}
 	if asks := Elsewhere(e.Request, own); asks != "" {
 		lines = append(lines, "  asked by "+asks+": its bridge judges whether an answer counts, by its own approvers")
 	}

@@ -82,6 +82,9 @@ func Line(r ledger.Record) string {
 		if r.EditedBy != "" {
 			text += ", edited by " + Shown(r.EditedBy)
 		}
+		if r.Box != "" {
+			text += ", box: " + Shown(r.Box)
+		}
 		if r.Notify {
 			text = "!" + text[1:]
 		}

@@ -22,6 +22,7 @@ import (
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles/known"
+	"codemode-bridge/sandbox/confine"
 )
 
 func TestDoctorFoldsWhatIsTheSame(t *testing.T) {
@@ -81,6 +82,28 @@ func TestDoctorPorts(t *testing.T) {
 		if f.Level != test.want || !strings.HasPrefix(f.Text, test.text) {
 			t.Errorf("%s: %s %q", test.address, f.Level, f.Text)
 		}
+	}
+}
+
+func TestDoctorBoxes(t *testing.T) {
+	t.Parallel()
+	holds := &upstream.BoxStatus{Is: "confined: writes app, no network", Steps: confine.Steps{"files": "on"}}
+	got := new(Checkup).boxes([]Trial{
+		{Name: "remote"}, {Name: "a", kept: &upstream.BoxStatus{Is: upstream.NotConfined}}, {Name: "kept", kept: holds},
+		{Name: "b", kept: holds, lacks: []string{"network: not permitted"}}, {Name: "c", kept: &upstream.BoxStatus{Is: upstream.NotConfined}},
+		{Name: "d", kept: holds, lacks: []string{"network: not permitted"}}, {Name: "e", kept: holds, lacks: []string{"files: no root", "calls: none"}},
+	})
+	const do = `policy does not count on that; "require": true in "confine" refuses to start a server so`
+	want := []Finding{
+		warning("b, d", "confined in part; not on: network: not permitted", do),
+		warning("e", "confined in part; not on: files: no root; calls: none", do),
+		{Level: OK, Text: "not confined: a, c", Do: `"confine" keeps a server to folders and hosts that you name`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if all := new(Checkup).boxes([]Trial{{Name: "remote"}, {Name: "kept", kept: holds}}); len(all) > 0 {
+		t.Errorf("there is nothing to say, and it says %v", all)
 	}
 }
 

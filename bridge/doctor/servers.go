@@ -17,7 +17,7 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 		return nil
 	}
 	up.states, up.listed = map[string]upstream.State{}, map[string][]upstream.Tool{}
-	all := make([]Finding, len(up.config.Servers))
+	all, trials := make([]Finding, len(up.config.Servers)), make([]Trial, len(up.config.Servers))
 	var mu sync.Mutex // guards up.states and up.listed
 	var trying sync.WaitGroup
 	for i, s := range up.config.Servers {
@@ -35,10 +35,40 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 				up.listed[s.Name] = t.Listed
 			}
 			mu.Unlock()
-			all[i] = up.tried(t, s.NoAuth)
+			all[i], trials[i] = up.tried(t, s.NoAuth), t
 		})
 	}
 	trying.Wait()
+	return append(all, up.boxes(trials)...)
+}
+
+// boxes says what keeps the programs of servers: one finding for all boxes that lack the
+// same, and one for all servers that have none, which nobody has to have.
+func (up *Checkup) boxes(trials []Trial) (all []Finding) {
+	var without, reasons []string
+	lacking := map[string][]string{}
+	for _, t := range trials {
+		switch {
+		case t.kept == nil:
+		case len(t.lacks) > 0:
+			why := strings.Join(t.lacks, "; ")
+			if lacking[why] == nil {
+				reasons = append(reasons, why)
+			}
+			lacking[why] = append(lacking[why], t.Name)
+		case len(t.kept.Steps) == 0:
+			without = append(without, t.Name)
+		}
+	}
+	for _, why := range reasons {
+		all = append(all, warning(strings.Join(lacking[why], ", "), "confined in part; not on: "+why,
+			`policy does not count on that; "require": true in "confine" refuses to start a server so`))
+	}
+	if len(without) > 0 {
+		f := fine("", "not confined: "+strings.Join(without, ", "))
+		f.Do = `"confine" keeps a server to folders and hosts that you name`
+		all = append(all, f)
+	}
 	return all
 }
 

@@ -30,6 +30,9 @@ type Trial struct {
 	Box *TriedBox `json:"box,omitempty"`
 
 	Listed []upstream.Tool `json:"-"`
+
+	kept  *upstream.BoxStatus // what kept its program; nil if it ran none here
+	lacks []string            // the steps of its box that do not hold
 }
 
 // A TriedBox is how the box of a server held.
@@ -112,7 +115,7 @@ func Try(ctx context.Context, spec upstream.Spec, version string, asks func(serv
 	for _, s := range set.Status() {
 		r.OK = s.State == upstream.Connected
 		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
-		r.Box = tried(s.Box)
+		r.Box, r.kept, r.lacks = tried(s.Box), s.BoxStatus(), s.Box.Lacks()
 	}
 	r.Listed = set.Tools()[spec.Name]
 	for _, tool := range r.Listed {

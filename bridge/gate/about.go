@@ -14,10 +14,12 @@ import (
 // about says what a call means, for the person who is asked about it. Of a call that
 // is not known to mean just that, it only says which arguments matter.
 func (c *call) about(view *View, ws workspace.Workspace) approval.About {
-	if c.meaning == nil {
-		return approval.About{}
+	var a approval.About
+	if c.meaning != nil {
+		a = aboutCall(c.meaning, view.Meanings[c.tool.Server].Server, c.tool.Name, ws)
 	}
-	return aboutCall(c.meaning, view.Meanings[c.tool.Server].Server, c.tool.Name, ws)
+	a.Box = view.box(c.tool.Server).Says
+	return a
 }
 
 func aboutCall(is *profiles.Meaning, server known.Server, tool string, ws workspace.Workspace) approval.About {

@@ -12,6 +12,11 @@ import (
 // Box is what the system keeps the program of a server to at this moment, whatever the
 // program tries. The zero value is a program that may do what its user may.
 type Box struct {
+	// Says tells the person who is asked: "confined to /home/me/app, no network", or
+	// "not confined". It is empty of what does not run on this machine.
+	Says string
+	// Steps names the steps that hold, for records.
+	Steps string
 	// Files reports that it changes nothing but what is in Write, and reads nothing but
 	// that, what is in Read, and what programs need to run.
 	Files       bool

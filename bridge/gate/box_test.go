@@ -8,8 +8,11 @@ import (
 	"testing/synctest"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // boxGate is a gate whose server s is kept to what box points at, with a policy that
@@ -115,6 +118,33 @@ func TestABoxThatDoesNotHoldAnyMore(t *testing.T) {
 			if len(caller.calls) != sent {
 				t.Errorf("without %s: sent %q", name, caller.calls[sent:])
 			}
+		}
+	})
+}
+
+// The question says what holds, and so does the record of the call.
+func TestTheBoxIsSaidAndRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, ws := playground(t)
+		box := Box{Says: "confined to /home/me/app, no network", Steps: "files network"}
+		g, _ := boxGate(t, ws, &box)
+		run := beginMeant(t, g, "s1", inWorkspace(t, ws))
+		run.asks(true, "s__write", `{"path":"src/a","text":"x"}`)
+		var said, recorded []string
+		all, err := g.Broker().Requests(t.Context(), approval.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range all {
+			said = append(said, q.Items[0].About.Box)
+		}
+		for _, rec := range g.recorder.(*book).records {
+			if rec.Event == ledger.Intent {
+				recorded = append(recorded, rec.Box)
+			}
+		}
+		if diff := cmp.Diff([][]string{{box.Says}, {box.Steps}}, [][]string{said, recorded}); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

@@ -34,6 +34,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 // intent makes the record of a call that is about to be sent.
 func (c *call) intent() ledger.Record {
 	rec := c.record(ledger.Intent)
+	rec.Box = c.gate.View().box(c.tool.Server).Steps
 	rec.Sent = len(c.args.Bytes())
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
 	if c.verdict != nil {

@@ -142,8 +142,11 @@ type Record struct {
 	Error    string        `json:"error,omitempty"`
 	Wait     time.Duration `json:"wait_ns,omitempty"` // for a person
 	Duration time.Duration `json:"duration_ns,omitempty"`
-	Sent     int           `json:"bytes_sent,omitempty"`
-	Received int           `json:"bytes_received,omitempty"`
+	// Box, of an intent, names the steps of its server's box that held; empty if it had
+	// none. Older releases had no boxes.
+	Box      string `json:"box,omitempty"`
+	Sent     int    `json:"bytes_sent,omitempty"`
+	Received int    `json:"bytes_received,omitempty"`
 
 	Name       string          `json:"name,omitempty"`        // of a saved script
 	Script     string          `json:"script,omitempty"`      // its source, redacted like arguments
@@ -272,6 +275,7 @@ func (r Record) attrs() []slog.Attr {
 	if r.Duration != 0 {
 		as = append(as, slog.Duration("duration", r.Duration))
 	}
+	text("box", r.Box)
 	number("bytes_sent", r.Sent)
 	number("bytes_received", r.Received)
 	text("name", r.Name)

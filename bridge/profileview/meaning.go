@@ -19,6 +19,12 @@ func means(m *profiles.Meaning) (lines []string) {
 	say("effects", m.Effects...)
 	say("where", m.Where)
 	say("net", m.Net)
+	if m.Within {
+		lines = append(lines, "the box of its server keeps it in the workspace")
+	}
+	if m.Here {
+		lines = append(lines, "the box of its server keeps it on this machine")
+	}
 	for _, p := range m.Paths {
 		words := []string{p.Path, "outside the workspace"}
 		if p.Inside {

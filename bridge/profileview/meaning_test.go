@@ -43,14 +43,16 @@ func TestExplainMeaning(t *testing.T) {
 		args     string
 		decision profiles.Disposition
 		want     string
+		box      gate.Box
 	}{
-		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|path: WS/a, in the workspace"},
-		{true, `{"path":"../a"}`, profiles.Ask, "effects: write|where: workspace|net: none|path: ROOT/a, outside the workspace"},
-		{true, `{"path":"a","mode":1}`, profiles.Ask, "effects: write|where: workspace|net: none|path: WS/a, in the workspace|mode: nobody knows what this argument means, and so rules about meaning are undecided"},
-		{false, `{"path":"a"}`, profiles.Ask, "nobody has accepted what follows: it can only make the decision stricter|effects: write|where: workspace|net: none|path: WS/a, in the workspace"},
+		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|path: WS/a, in the workspace", gate.Box{}},
+		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|the box of its server keeps it in the workspace|the box of its server keeps it on this machine|path: WS/a, in the workspace", gate.Box{Files: true, Write: []string{folder}, Net: true}},
+		{true, `{"path":"../a"}`, profiles.Ask, "effects: write|where: workspace|net: none|path: ROOT/a, outside the workspace", gate.Box{}},
+		{true, `{"path":"a","mode":1}`, profiles.Ask, "effects: write|where: workspace|net: none|path: WS/a, in the workspace|mode: nobody knows what this argument means, and so rules about meaning are undecided", gate.Box{}},
+		{false, `{"path":"a"}`, profiles.Ask, "nobody has accepted what follows: it can only make the decision stricter|effects: write|where: workspace|net: none|path: WS/a, in the workspace", gate.Box{}},
 	} {
 		v := &gate.View{Profiles: set, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{{Name: "write", Input: []byte(`{"type":"object","properties":{"path":{},"text":{}}}`)}}}}),
-			Meanings: map[string]gate.Meant{"fs": {Server: server, Accepted: row.accepted, Folder: folder}}}
+			Meanings: map[string]gate.Meant{"fs": {Server: server, Accepted: row.accepted, Folder: folder}}, Box: func(string) gate.Box { return row.box }}
 		args, err := canon.Parse([]byte(row.args))
 		if err != nil {
 			t.Fatal(err)

@@ -48,6 +48,10 @@ type Description struct {
 	// RiskWhy names a high risk with its reason: "HIGH: it runs code." It is empty
 	// for a lower one.
 	RiskWhy string `json:"risk_why,omitempty"`
+	// Box says what the system keeps the programs of the servers to: "confined to
+	// /home/me/app, no network", "not confined"; of several servers, whose it is. It is
+	// empty if all of them run elsewhere.
+	Box string `json:"box,omitempty"`
 	// Calls are what will be sent, in the order the calls were made.
 	Calls []DescribedCall `json:"calls"`
 	// Warnings are what a person should notice before anything else: bytes
@@ -181,6 +185,7 @@ func Describe(r approval.Request, o DescribeOptions) Description {
 		}
 		d.Calls = append(d.Calls, call)
 	}
+	d.Box = boxOf(r.Calls())
 	d.ask(r)
 	d.said.warnings = warnings(d.Calls)
 	d.Warnings, d.Needs = plains(d.said.warnings), plains(d.said.needs)

@@ -85,6 +85,9 @@ func (d Description) firstLine() string {
 	if d.said.risk.dialog != "" {
 		text += " " + d.said.risk.dialog
 	}
+	if box := capital(say("its server is %s.", d.Box).dialog); strings.HasPrefix(d.Box, "confined") && rows(text+" "+box) == rows(text) {
+		text += " " + box // where there is room: it informs, and asks nothing
+	}
 	return text
 }
 

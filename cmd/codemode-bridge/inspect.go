@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/lines"
+	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -29,17 +30,23 @@ func serversCommand(con *console) *cobra.Command {
 					Protocol string `json:"protocol,omitempty"`
 					Version  string `json:"version,omitempty"`
 					Why      string `json:"why,omitempty"`
+
+					Box *upstream.BoxStatus `json:"box,omitempty"`
 				}
 				rows := []row{}
 				for _, s := range p.upstreams.Status() {
-					rows = append(rows, row{s.Name, string(p.cfg.Servers[s.Name].Type), fmt.Sprint(s.State), s.Tools, s.Protocol, s.Version, s.Err})
+					rows = append(rows, row{s.Name, string(p.cfg.Servers[s.Name].Type), fmt.Sprint(s.State), s.Tools, s.Protocol, s.Version, s.Err, s.BoxStatus()})
 				}
 				if con.JSON {
 					return con.PrintJSON(rows)
 				}
-				table := [][]string{{"name", "type", "state", "tools", "protocol", "why"}}
+				table := [][]string{{"name", "type", "state", "tools", "protocol", "box", "why"}}
 				for _, r := range rows {
-					table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, cli.FirstLine(r.Why)})
+					kept := ""
+					if r.Box != nil {
+						kept = r.Box.Is
+					}
+					table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, kept, cli.FirstLine(r.Why)})
 				}
 				return con.Table(table)
 			})

@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/roots"
+	"codemode-bridge/bridge/upstream"
 )
 
 // roots finds the workspaces of runs.
@@ -71,11 +72,14 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 
 // box says what the system keeps the program of a server to now.
 func (p *parts) box(server string) gate.Box {
-	in := p.upstreams.Boxed(server)
-	if in == nil {
+	if s := p.config().Servers[server]; s == nil || s.Type != config.KindStdio {
 		return gate.Box{}
 	}
-	box := gate.Box{Files: in.Held.Writes && in.Held.Reads, Write: in.Box.Write, Read: in.Box.Read, Net: in.Held.Net}
+	in := p.upstreams.Boxed(server)
+	if in == nil {
+		return gate.Box{Says: upstream.NotConfined}
+	}
+	box := gate.Box{Says: in.Sentence(), Steps: in.On(), Files: in.Held.Writes && in.Held.Reads, Write: in.Box.Write, Read: in.Box.Read, Net: in.Held.Net}
 	for _, host := range in.Box.Net.Hosts {
 		box.Hosts = append(box.Hosts, host.Name)
 	}

@@ -44,7 +44,7 @@ func boxes(t *testing.T) {
 	}
 }
 
-// places makes what the attempts are about.
+// newAround makes what the attempts are about.
 func newAround(t *testing.T) (p around, base string) {
 	t.Helper()
 	base, err := os.MkdirTemp("/var/tmp", "box") // a box has a /tmp of its own
@@ -269,7 +269,7 @@ func TestForkBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Most = most
-	// The processes wait for the pipe to end, which the first of them keeps open.
+	// They end with the box, which ends when the shell gives up.
 	c := exec.Command("/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; sleep 1000 & done; echo all", tries))
 	c.Env = []string{"PATH=/usr/bin:/bin"}
 	var out bytes.Buffer
