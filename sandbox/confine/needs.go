@@ -33,7 +33,10 @@ func Needs(program string, env, loose []string) []string {
 	home := variable(env, "HOME")
 	var needs []string
 	add := func(path string) {
-		if path != "" && filepath.IsAbs(path) && !slices.Contains(needs, path) && !OfSystem(path) {
+		if !filepath.IsAbs(path) || slices.Contains(needs, path) || OfSystem(path) || path == "/" || home != "" && within(home, path) {
+			return // all of a home is more than any program needs
+		}
+		if _, err := os.Stat(path); err == nil { // a PATH may name folders that are closed to its user
 			needs = append(needs, path)
 		}
 	}
