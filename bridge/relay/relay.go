@@ -127,8 +127,8 @@ func (r *Relay) Refused() []string {
 	return slices.Clone(r.refused)
 }
 
-// refuse notes that a host was asked for in vain. A name is no longer than DNS allows;
-// only the first hosts are noted, since a program may ask for any number.
+// refuse notes that a host was asked for in vain. Only the first hosts are noted, since a
+// program may ask for any number.
 func (r *Relay) refuse(host string) {
 	r.mu.Lock()
 	first := len(r.refused) < maxRefused && !slices.Contains(r.refused, host)
@@ -167,7 +167,7 @@ func (r *Relay) accept(l net.Listener, port uint16) {
 	for {
 		in, err := l.Accept()
 		if err != nil {
-			if r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if !r.goesOn(err) {
 				return
 			}
 			continue // this one is gone; the next may not be
@@ -186,6 +186,25 @@ func (r *Relay) accept(l net.Listener, port uint16) {
 				r.o.Log.Info("a connection of a server in a box was refused", "error", err)
 			}
 		})
+	}
+}
+
+// pause is how long the relay rests when a socket fails: this process may have no
+// descriptor left, and fail again at once.
+const pause = 50 * time.Millisecond
+
+// goesOn rests after an error of a socket, and reports whether the socket is still served.
+func (r *Relay) goesOn(err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	rest := time.NewTimer(pause)
+	defer rest.Stop()
+	select {
+	case <-r.ctx.Done():
+		return false
+	case <-rest.C:
+		return true
 	}
 }
 
@@ -313,12 +332,16 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
 }
 
-// join copies both ways until both are done.
+// join copies both ways until both are done, or one of them fails.
 func join(a, b net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		both.Go(func() {
-			io.Copy(way[0], way[1])
+			if _, err := io.Copy(way[0], way[1]); err != nil {
+				a.Close()
+				b.Close()
+				return
+			}
 			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
 				half.CloseWrite()
 			}
