@@ -253,7 +253,7 @@ func (r root) resolver() error {
 }
 
 // resolving is the text of a resolv.conf by which a program asks the bridge.
-const resolving = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"
+const resolving = "nameserver 127.0.0.1\noptions timeout:10 attempts:2\n"
 
 // processes shows the box its own processes, and the machine's settings as they are: root
 // could change them without any capability.
