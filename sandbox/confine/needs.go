@@ -1,6 +1,8 @@
 package confine
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,12 +28,13 @@ var stores = []struct {
 
 // Needs returns the folders that a program has to read to run at all, besides those of
 // the system: its own installation, those of the programs that it finds in its PATH, and
-// where its kind keeps packages. The environment is the program's.
+// where its kind keeps packages. The environment is the program's. A folder with the home
+// in it is more than programs, and one that nobody here may look into has none for it.
 func Needs(program string, env []string) []string {
 	home := variable(env, "HOME")
 	var needs []string
 	add := func(path string) {
-		if path != "" && filepath.IsAbs(path) && !slices.Contains(needs, path) && !OfSystem(path) {
+		if path != "" && filepath.IsAbs(path) && !slices.Contains(needs, path) && !OfSystem(path) && !hasHome(path, home) && !closed(path) {
 			needs = append(needs, path)
 		}
 	}
@@ -51,6 +54,27 @@ func Needs(program string, env []string) []string {
 		}
 	}
 	return needs
+}
+
+// hasHome reports whether the home folder is a folder or within it, by whatever name.
+func hasHome(folder, home string) bool {
+	if home == "" {
+		return false
+	}
+	real := func(path string) string {
+		if to, err := filepath.EvalSymlinks(path); err == nil {
+			return to
+		}
+		return filepath.Clean(path)
+	}
+	rest, err := filepath.Rel(real(folder), real(home))
+	return err == nil && filepath.IsLocal(rest)
+}
+
+// closed reports whether this process may not even see what is at a path.
+func closed(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // installation returns the folder that a program was installed to: the one above its bin,
