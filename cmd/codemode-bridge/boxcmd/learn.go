@@ -208,7 +208,7 @@ func readCalls(ctx context.Context, con *Bridge, session *learned.Session) {
 func surroundings(con *Bridge, cfg *config.Config, server learned.Server, name string) (learned.Around, error) {
 	home, _ := con.Env("HOME")
 	a := learned.Around{Home: home, Temp: []string{"/tmp", "/var/tmp"}, System: confine.Had}
-	a.Had = append(confine.Needs(server.Command, server.Env, nil), learned.Kept(home, server.Env)...)
+	a.Had = append(confine.Needs(server.Command, server.Env), learned.Kept(home, server.Env)...)
 	here, err := os.Getwd()
 	if err != nil {
 		return a, fmt.Errorf("finding the folder that this is started in: %w", err)
