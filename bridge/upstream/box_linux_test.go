@@ -149,6 +149,15 @@ func TestBoxesOfSessionsAndReloads(t *testing.T) {
 	if n := len(left(folder)); n != 3 {
 		t.Errorf("%d processes, want one for each of two sessions and one for listing", n)
 	}
+	s.mu.Lock()
+	own := s.owned[owner{"a", "fake"}]
+	s.mu.Unlock()
+	own.mu.Lock()
+	own.session.process.boxed.Held.Net = false
+	own.mu.Unlock()
+	if b := s.Boxed("fake"); b == nil || !b.Held.Writes || !b.Held.Reads || b.Held.Net {
+		t.Errorf("what holds all of its children: %+v", b)
+	}
 	s.EndSession("a")
 	eventually(t, "ended with its session", func() bool { return len(left(folder)) == 2 })
 	before := s.Status()[0].PID
