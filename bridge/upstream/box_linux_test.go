@@ -554,3 +554,27 @@ func TestServersWidenNoBox(t *testing.T) {
 		}
 	}
 }
+
+// The name of a package's program is read by the bridge, outside of any box: whatever an
+// installation script left in its place, that ends, and reads nothing beyond the store.
+func TestManifestsOfHostilePackages(t *testing.T) {
+	cache, outside := t.TempDir(), filepath.Join(t.TempDir(), "package.json")
+	if err := os.WriteFile(outside, []byte(`{"bin":{"outside":"x"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) error{
+		"a file without end":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a link that leads out": func(path string) error { return os.Symlink(outside, path) },
+		"a pipe":                func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"a folder":              func(path string) error { return os.Mkdir(path, 0o700) },
+		"a huge one":            func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)) },
+	} {
+		path := filepath.Join(cache, "modules", name, "package.json")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), put(path)); err != nil {
+			t.Fatal(err)
+		}
+		if bin, err := mainBin(cache, "modules", name); err == nil {
+			t.Errorf("%s: its program is %q", name, bin)
+		}
+	}
+}
