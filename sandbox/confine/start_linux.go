@@ -137,7 +137,9 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 	}
 	theirs.Close()
 	a, files, err := o.talk(ours)
-	if err == nil && a.Failed != "" {
+	if err == nil && a.Changed {
+		err = errors.New(a.Failed)
+	} else if err == nil && a.Failed != "" {
 		no := &refusedError{err: errors.New(a.Failed), root: a.Root}
 		if a.Lacking {
 			no.lacking = a.Steps
