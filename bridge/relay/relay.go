@@ -134,8 +134,8 @@ func (r *Relay) Refused() []string {
 	return slices.Clone(r.refused)
 }
 
-// refuse notes that a host was asked for in vain. A name is no longer than DNS allows;
-// only the first hosts are noted, since a program may ask for any number.
+// refuse notes that a host was asked for in vain. Only the first hosts are noted, since a
+// program may ask for any number.
 func (r *Relay) refuse(host string) {
 	if name, _, err := net.SplitHostPort(host); !plain(host) && (err != nil || !plain(name) && !isAddress(name)) {
 		return // it would be a text of the server's in ours, and in commands that we propose
@@ -185,7 +185,7 @@ func (r *Relay) accept(l net.Listener, port uint16) {
 	for {
 		in, err := l.Accept()
 		if err != nil {
-			if r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if !r.goesOn(err) {
 				return
 			}
 			r.pause() // this one is gone, or there are no descriptors; the next may be there
@@ -207,6 +207,25 @@ func (r *Relay) accept(l net.Listener, port uint16) {
 				r.o.Log.Info("a connection of a server in a box was refused", "error", err)
 			}
 		})
+	}
+}
+
+// pause is how long the relay rests when a socket fails: this process may have no
+// descriptor left, and fail again at once.
+const pause = 50 * time.Millisecond
+
+// goesOn rests after an error of a socket, and reports whether the socket is still served.
+func (r *Relay) goesOn(err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	rest := time.NewTimer(pause)
+	defer rest.Stop()
+	select {
+	case <-r.ctx.Done():
+		return false
+	case <-rest.C:
+		return true
 	}
 }
 
@@ -366,12 +385,16 @@ func networks() (all []netip.Prefix) {
 	return all
 }
 
-// join copies both ways until both are done.
+// join copies both ways until both are done, or one of them fails.
 func join(a, b net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		both.Go(func() {
-			io.Copy(way[0], way[1])
+			if _, err := io.Copy(way[0], way[1]); err != nil {
+				a.Close()
+				b.Close()
+				return
+			}
 			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
 				half.CloseWrite()
 			}

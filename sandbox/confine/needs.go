@@ -39,6 +39,9 @@ func Needs(program string, env []string, others ...string) []string {
 		if path == "" || !filepath.IsAbs(path) || slices.Contains(needs, path) || OfSystem(path) {
 			return
 		}
+		if _, err := os.Stat(path); err != nil {
+			return // a PATH may name folders that are gone, or closed to its user
+		}
 		to, foreign := Leads(path, others...)
 		if foreign || home != "" && (within(home, path) || within(real, to)) {
 			return
