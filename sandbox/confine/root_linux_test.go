@@ -33,7 +33,7 @@ func shell(t *testing.T, b Box, dir, script string) (string, Steps) {
 
 // A box has a root of its own also where the program starts in a folder by way of a link.
 func TestAProgramStartsByWayOfALink(t *testing.T) {
-	boxes(t)
+	whole(t)
 	_, base := newAround(t)
 	link := filepath.Join(base, "link")
 	if err := os.Symlink(filepath.Join(base, "write"), link); err != nil {
@@ -77,7 +77,7 @@ func TestNothingIsMadeBesideABox(t *testing.T) {
 
 // A server can't get a lesser box by making a part of its own one impossible.
 func TestAServerGetsNoLesserBox(t *testing.T) {
-	boxes(t)
+	whole(t)
 	_, base := newAround(t)
 	out := filepath.Join(base, "write", "out")
 	if err := os.Symlink(filepath.Join(base, "home"), out); err != nil {
@@ -97,7 +97,7 @@ func TestAServerGetsNoLesserBox(t *testing.T) {
 // A box that has the machine's settings asks the bridge about names all the same, and
 // leaves the settings as they are.
 func TestAnsweringWithTheSettingsOfTheMachine(t *testing.T) {
-	boxes(t)
+	whole(t)
 	before, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil {
 		t.Skip("this machine asks nobody about names")
