@@ -18,8 +18,8 @@ import (
 var settings = []string{
 	"alternatives", "ca-certificates", "ca-certificates.conf", "chromium", "chromium.d", "fonts", "gai.conf", "group", "host.conf", "hosts",
 	"java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
-	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols", "python3",
-	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
+	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/java",
+	"pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "protocols", "python3", "services", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
 }
 
 // devices of a box.

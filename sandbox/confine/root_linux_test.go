@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,5 +110,22 @@ func TestAnsweringWithTheSettingsOfTheMachine(t *testing.T) {
 	after, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the machine's resolv.conf is %q now, %v", after, err)
+	}
+}
+
+// Of the machine's own folders a box leaves out the sockets of daemons that act for anyone,
+// and private keys.
+func TestWhatIsNotOfTheSystem(t *testing.T) {
+	for _, path := range []string{"/nix/var/nix/daemon-socket/socket", "/nix", "/gnu", "/var/guix/daemon-socket/socket", "/etc/pki/tls/private/localhost.key", "/etc/ssl/private", "/etc/shadow", "/etc/ssh"} {
+		if Had(path) || slices.ContainsFunc(slices.Concat(systemFolders, settings), func(had string) bool {
+			return within(path, had) || within(path, "/etc/"+had)
+		}) {
+			t.Errorf("every box has %s", path)
+		}
+	}
+	for _, path := range []string{"/nix/store/x-node/bin/node", "/gnu/store/y", "/etc/pki/tls/certs/ca-bundle.crt", "/usr/bin/env"} {
+		if !Had(path) {
+			t.Errorf("no box has %s", path)
+		}
 	}
 }
