@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -465,7 +466,7 @@ func TestThroughProxy(t *testing.T) {
 	}
 	defer c.Close()
 	b := make([]byte, 5)
-	if _, err := c.Read(b); err != nil || string(b) != "hello" {
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
 		t.Errorf("read %q, %v", b, err)
 	}
 	got := <-asked

@@ -96,7 +96,7 @@ func (s Steps) record(step Step, err error) {
 	}
 }
 
-// Off lists the steps that do not hold, with their reasons, in order.
+// Off lists the steps that do not hold, with their reasons, by name.
 func (s Steps) Off() []string {
 	var off []string
 	for _, step := range slices.Sorted(maps.Keys(s)) {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startTimeout is how long the launcher may take until the program starts.
-const startTimeout = 10 * time.Second
+// startTimeout is how long the launcher may take until the program starts: on a busy
+// machine seconds. One that ends is noticed at once.
+const startTimeout = time.Minute
 
 // namespaces are what a server has of its own: users, so that it has no power outside;
 // mounts; process numbers; message queues; a host name.
@@ -215,11 +216,16 @@ func (o order) talk(conn *os.File) (a answer, files []*os.File, err error) {
 	}
 	r := &rightsReader{conn: conn}
 	b, err = readFrame(r)
-	if err != nil {
-		return a, r.files, fmt.Errorf("hearing of the launcher: %w", err)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return a, r.files, fmt.Errorf("the launcher has not made the box within %v", startTimeout)
+	case errors.Is(err, io.EOF):
+		return a, r.files, errors.New("the launcher ended before it had made the box; it must be the codemode-worker that came with this program")
+	case err != nil:
+		return a, r.files, fmt.Errorf("reading what the launcher says: %w", err)
 	}
 	if err := json.Unmarshal(b, &a); err != nil {
-		return a, r.files, fmt.Errorf("hearing of the launcher: %w", err)
+		return a, r.files, fmt.Errorf("reading what the launcher says: %w", err)
 	}
 	if len(r.files) != len(a.Sockets) {
 		return a, r.files, fmt.Errorf("the launcher passed on %d sockets and not %d", len(r.files), len(a.Sockets))
@@ -240,11 +246,12 @@ func (r *rightsReader) Read(b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = errors.Join(raw.Read(func(fd uintptr) bool {
-		n, used, _, _, err = unix.Recvmsg(int(fd), b, rights, unix.MSG_CMSG_CLOEXEC)
-		return !errors.Is(err, unix.EAGAIN)
-	}), err)
-	if err != nil {
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		n, used, _, _, failed = unix.Recvmsg(int(fd), b, rights, unix.MSG_CMSG_CLOEXEC)
+		return !errors.Is(failed, unix.EAGAIN)
+	})
+	if err := errors.Join(err, failed); err != nil {
 		return 0, err
 	}
 	if n == 0 {
