@@ -1,4 +1,4 @@
-package sandbox
+package confine
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A delegation is a folder of the control group tree that was delegated to us: each
+// A Delegation is a folder of the control group tree that was delegated to us: each
 // worker gets a group in it, beside our own.
 //
 // It is the folder above our own group. A group that contains processes can't enable
@@ -23,13 +23,13 @@ import (
 //
 //	Delegate=memory pids
 //	DelegateSubgroup=bridge
-type delegation struct {
+type Delegation struct {
 	folder string
 	err    error // why there is none
 }
 
-// delegated finds our delegation, once.
-var delegated = sync.OnceValue(func() delegation {
+// Delegated finds our delegation, once.
+var Delegated = sync.OnceValue(func() Delegation {
 	return findDelegation("/sys/fs/cgroup", "/proc/self/cgroup")
 })
 
@@ -37,10 +37,10 @@ var errNotDelegated = errors.New("no control group is delegated to this program"
 
 // findDelegation looks in the tree below root for the group that the file own
 // names, in the form of /proc/self/cgroup.
-func findDelegation(root, own string) delegation {
+func findDelegation(root, own string) Delegation {
 	b, err := os.ReadFile(own)
 	if err != nil {
-		return delegation{err: errors.New("not supported by this kernel")}
+		return Delegation{err: errors.New("not supported by this kernel")}
 	}
 	for line := range strings.Lines(string(b)) {
 		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/")
@@ -52,11 +52,11 @@ func findDelegation(root, own string) delegation {
 			continue
 		}
 		if err := handOn(folder); err != nil {
-			return delegation{err: fmt.Errorf("handing memory and pids on: %w", err)}
+			return Delegation{err: fmt.Errorf("handing memory and pids on: %w", err)}
 		}
-		return delegation{folder: folder}
+		return Delegation{folder: folder}
 	}
-	return delegation{err: errNotDelegated}
+	return Delegation{err: errNotDelegated}
 }
 
 // isDelegated reports whether a folder was delegated to us. Root may write anywhere,
@@ -96,23 +96,26 @@ func put(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A cgroup is the control group of one worker.
-type cgroup struct {
+// A Group is a control group of one program and what it starts.
+type Group struct {
 	folder *os.File
+}
+
+// Bounds is what a group may take.
+type Bounds struct {
+	Memory    int64 // bytes
+	Processes int   // threads counted
 }
 
 var groupNumber atomic.Int64
 
-// maxThreads bounds the threads of a worker. Go starts one for each processor
-// and each system call that blocks.
-const maxThreads = 256
-
-// newGroup makes a group that may take so many bytes of memory and no swap.
-func (d delegation) newGroup(memory int64) (*cgroup, error) {
+// NewGroup makes a group that may take no more than its bounds, and no swap. Its name
+// begins as given.
+func (d Delegation) NewGroup(name string, b Bounds) (*Group, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	path := filepath.Join(d.folder, fmt.Sprintf("codemode-worker-%d-%d", os.Getpid(), groupNumber.Add(1)))
+	path := filepath.Join(d.folder, fmt.Sprintf("%s-%d-%d", name, os.Getpid(), groupNumber.Add(1)))
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, fmt.Errorf("making a control group: %w", err)
 	}
@@ -120,8 +123,8 @@ func (d delegation) newGroup(memory int64) (*cgroup, error) {
 		file, value string
 		optional    bool
 	}{
-		{"memory.max", strconv.FormatInt(memory, 10), false},
-		{"pids.max", strconv.Itoa(maxThreads), false},
+		{"memory.max", strconv.FormatInt(b.Memory, 10), false},
+		{"pids.max", strconv.Itoa(b.Processes), false},
 		{"memory.swap.max", "0", true}, // missing on systems without swap
 		{"memory.oom.group", "1", true},
 	} {
@@ -136,11 +139,14 @@ func (d delegation) newGroup(memory int64) (*cgroup, error) {
 		os.Remove(path)
 		return nil, fmt.Errorf("opening a control group: %w", err)
 	}
-	return &cgroup{folder}, nil
+	return &Group{folder}, nil
 }
 
-// remove removes the group; its process has ended.
-func (g *cgroup) remove() {
+// FD is a descriptor of the group's folder, which starts a process in it.
+func (g *Group) FD() int { return int(g.folder.Fd()) }
+
+// Remove removes the group; its process has ended.
+func (g *Group) Remove() {
 	os.Remove(g.folder.Name())
 	g.folder.Close()
 }
