@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,12 +11,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // A Delegation is a folder of the control group tree that was delegated to us: each
-// worker gets a group in it, beside our own.
+// worker and each box gets a group in it, beside our own.
 //
 // It is the folder above our own group. A group that contains processes can't enable
 // the memory controller for its children, so whoever starts us must put us one level
@@ -25,7 +27,8 @@ import (
 //	DelegateSubgroup=bridge
 type Delegation struct {
 	folder string
-	err    error // why there is none
+	err    error                         // why there is none
+	write  func(name, text string) error // nil: put
 }
 
 // Delegated finds our delegation, once.
@@ -99,21 +102,27 @@ func put(name, text string) error {
 // A Group is a control group of one program and what it starts.
 type Group struct {
 	folder *os.File
+	write  func(name, text string) error
 }
 
 // Bounds is what a group may take.
 type Bounds struct {
 	Memory    int64 // bytes
+	Swap      int64 // bytes
 	Processes int   // threads counted
 }
 
 var groupNumber atomic.Int64
 
-// NewGroup makes a group that may take no more than its bounds, and no swap. Its name
-// begins as given.
+// NewGroup makes a group that may take no more than its bounds, and whose processes end
+// together when they reach that of memory. Its name begins as given.
 func (d Delegation) NewGroup(name string, b Bounds) (*Group, error) {
-	if d.err != nil {
-		return nil, d.err
+	if d.folder == "" {
+		return nil, cmp.Or(d.err, errNotDelegated)
+	}
+	write := d.write
+	if write == nil {
+		write = put
 	}
 	path := filepath.Join(d.folder, fmt.Sprintf("%s-%d-%d", name, os.Getpid(), groupNumber.Add(1)))
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -125,10 +134,10 @@ func (d Delegation) NewGroup(name string, b Bounds) (*Group, error) {
 	}{
 		{"memory.max", strconv.FormatInt(b.Memory, 10), false},
 		{"pids.max", strconv.Itoa(b.Processes), false},
-		{"memory.swap.max", "0", true}, // missing on systems without swap
+		{"memory.swap.max", strconv.FormatInt(b.Swap, 10), true}, // missing on systems without swap
 		{"memory.oom.group", "1", true},
 	} {
-		err := put(filepath.Join(path, limit.file), limit.value)
+		err := write(filepath.Join(path, limit.file), limit.value)
 		if err != nil && !limit.optional {
 			os.Remove(path)
 			return nil, fmt.Errorf("limiting a control group: %w", err)
@@ -139,14 +148,27 @@ func (d Delegation) NewGroup(name string, b Bounds) (*Group, error) {
 		os.Remove(path)
 		return nil, fmt.Errorf("opening a control group: %w", err)
 	}
-	return &Group{folder}, nil
+	return &Group{folder, write}, nil
 }
 
 // FD is a descriptor of the group's folder, which starts a process in it.
 func (g *Group) FD() int { return int(g.folder.Fd()) }
 
-// Remove removes the group; its process has ended.
+// Add moves a process into the group. What it starts from then on belongs there too.
+func (g *Group) Add(pid int) error {
+	return g.write(filepath.Join(g.folder.Name(), "cgroup.procs"), strconv.Itoa(pid))
+}
+
+// Remove removes the group. Its processes have ended or are about to; one that does not
+// is killed.
 func (g *Group) Remove() {
-	os.Remove(g.folder.Name())
-	g.folder.Close()
+	defer g.folder.Close()
+	path := g.folder.Name()
+	const patience = 64 * time.Millisecond
+	for wait := time.Millisecond; errors.Is(os.Remove(path), unix.EBUSY) && wait < time.Second; wait *= 2 {
+		if wait >= patience {
+			_ = g.write(filepath.Join(path, "cgroup.kill"), "1") // since Linux 5.14
+		}
+		time.Sleep(wait)
+	}
 }
