@@ -115,12 +115,6 @@ func (c *Call) known() bool {
 // Leaves reports whether what the call is given leaves this machine.
 func (m *Meaning) Leaves() bool { return m.Where == "remote" || m.Net == "fixed" || m.Net == "chosen" }
 
-// staysHere reports whether the hosts of the call are this machine, and the system sees
-// to it that its server reaches no other.
-func (m *Meaning) staysHere() bool {
-	return m.Here && len(m.Hosts) > 0 && !slices.ContainsFunc(m.Hosts, func(h HostFact) bool { return h.Doubt != "" || !h.local() })
-}
-
 // carriesOut says what the call carries away from this machine, and whether that is a
 // secret; empty if nothing.
 func (m *Meaning) carriesOut() (out string, secret bool) {
@@ -428,7 +422,7 @@ func (m *Meaning) risk() Reason {
 		return say(Medium, "it reads where nobody has approved a call yet")
 	case slices.ContainsFunc(m.Paths, func(p PathFact) bool { return p.outside(m.Effects) }):
 		return say(Medium, "it reads outside the workspace")
-	case m.Net == "chosen" && !m.staysHere():
+	case m.Net == "chosen":
 		return say(Medium, "it reaches a host that the call names")
 	default:
 		return say(Low, "it only reads")

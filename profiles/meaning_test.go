@@ -164,14 +164,6 @@ func TestRiskByMeaning(t *testing.T) {
 		{High, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "example.com", New: true, Bare: true}},
 			Carries: []CarriedFact{{Param: "url", What: "what mail answered"}}}, "new here"},
 		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "localhost", New: true, Beyond: true, Bare: true}}}, "a host"},
-		// It is this machine, and the system sees to it that its server reaches no other.
-		{Low, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Here: true, Hosts: []HostFact{{Param: "url", Name: "localhost", New: true}}}, "only reads"},
-		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Here: true}, "a host"},
-		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Hosts: []HostFact{{Param: "url", Name: "localhost", New: true}}}, "a host"},
-		{Medium, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Here: true, Hosts: []HostFact{{Param: "url", Name: "example.com"}}}, "a host"},
-		{High, Meaning{Effects: []string{"read"}, Where: "remote", Net: "chosen", Here: true, Hosts: []HostFact{{Param: "url", Doubt: "it is a file"}}}, "new here"},
-		{Medium, Meaning{Effects: []string{"write", "send"}, Where: "remote", Net: "chosen", Here: true, Hosts: []HostFact{{Param: "page", Name: "localhost", New: true}}}, "changes"},
-		{High, Meaning{Effects: []string{"execute"}, Where: "remote", Net: "chosen", Here: true, Hosts: []HostFact{{Param: "page", Name: "localhost"}}}, "code"},
 		// What others have set up runs by it.
 		{Medium, Meaning{Effects: []string{"write", "execute"}, Where: "workspace", Triggers: true}, "changes"},
 		{Medium, Meaning{Effects: []string{"write", "execute"}, Where: "remote", Net: "chosen", Triggers: true, Hosts: []HostFact{{Doubt: "nobody knows", New: true}}}, "changes"},

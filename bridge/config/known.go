@@ -42,6 +42,6 @@ func (s *Server) Recognize() known.Recognition {
 	}
 	return known.Recognize(s.Known, known.Started{
 		Command: s.Command.Reveal(), Args: Reveal(s.Args), URL: s.URL.Reveal(),
-		Env: slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.PassEnv),
+		Env: slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.PassEnv), Boxed: s.Confine != nil && s.Confine.Require,
 	})
 }

@@ -266,6 +266,17 @@ func TestDoctorOfAWholeInstallation(t *testing.T) {
 	if err := os.Chmod(log, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	// Nobody else gets to what a package manager has fetched for a box.
+	boxes := filepath.Join(dir, "state", "boxes", "files")
+	if err := os.MkdirAll(boxes, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(boxes, "index.js"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(boxes, "index.js"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	up := New(o)
 	up.config = c
 	if all := up.open(); runtime.GOOS != "windows" && (len(all) != 1 || all[0].Text != "others can read state/audit.db") {

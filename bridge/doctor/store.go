@@ -126,6 +126,11 @@ func (up *Checkup) open() []Finding {
 		loose(audit.Requests)
 	}
 	_ = filepath.WalkDir(up.State, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && path != up.State {
+			if info, err := entry.Info(); err == nil && info.Mode().Perm()&0o077 == 0 {
+				return filepath.SkipDir // nobody else gets to what is in it: packages, whose modes are their own
+			}
+		}
 		if err == nil && entry.Type().IsRegular() {
 			loose(path)
 		}

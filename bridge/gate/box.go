@@ -38,7 +38,7 @@ func (b Box) within(ws workspace.Workspace) bool {
 }
 
 // keep adds to the meaning of a call what the system sees to: what a page in a browser
-// without a way out does, stays on this machine.
+// without a way out does, stays on this machine, at the ports that its box names.
 func (b Box) keep(m *profiles.Meaning, tool known.Tool, ws workspace.Workspace) {
 	m.Within = b.within(ws)
 	m.Here = b.here()
@@ -50,6 +50,10 @@ func (b Box) keep(m *profiles.Meaning, tool known.Tool, ws workspace.Workspace) 
 		if host.Beyond = false; host.Param == pageParam {
 			host.Name, host.Doubt, host.Bare = "localhost", "", true
 		}
+	}
+	// Where it goes, the box says and not the call.
+	if !slices.ContainsFunc(m.Hosts, func(host profiles.HostFact) bool { return host.Doubt != "" || host.Name != "localhost" }) {
+		m.Net = string(known.NetFixed)
 	}
 }
 

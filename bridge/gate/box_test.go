@@ -21,7 +21,7 @@ func boxGate(t *testing.T, folder string, box *Box) (*Gate, *fakeCaller) {
 	t.Helper()
 	spec := supervised(profiles.ProfileSpec{Default: new("ask"), Rules: []profiles.RuleSpec{
 		{Effects: []string{"read"}, Where: []string{"workspace"}, Action: new("allow")},
-		{Effects: []string{"read"}, Hosts: []string{"localhost"}, Action: new("allow")},
+		{Effects: []string{"read"}, Where: []string{"remote"}, Net: []string{"fixed"}, Action: new("allow")},
 	}})
 	view := meantView(t, spec, folder)
 	view.Box = func(server string) Box {

@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,7 @@ type Options struct {
 	Dial     func(ctx context.Context, name string, port uint16) (net.Conn, error)
 	Resolver func(ctx context.Context, name string) ([]netip.Addr, error)   // nil: the system's
 	Dialer   func(ctx context.Context, to netip.AddrPort) (net.Conn, error) // nil: TCP
+	Ours     func() []netip.Prefix                                          // this machine's networks; nil: those of its interfaces
 }
 
 // Bounds of one box.
@@ -73,6 +75,8 @@ type Relay struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 	room chan struct{} // one for each connection
+	// quiet counts what was logged of connections: a program may cause any number.
+	quiet atomic.Int64
 
 	mu    sync.Mutex
 	names []string // by their addresses' place in Options.Names
@@ -92,6 +96,9 @@ func Serve(sockets []Socket, o Options) (*Relay, error) {
 		o.Dialer = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", to.String())
 		}
+	}
+	if o.Ours == nil {
+		o.Ours = networks
 	}
 	r := &Relay{o: o, room: make(chan struct{}, maxConnections)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -127,9 +134,12 @@ func (r *Relay) Refused() []string {
 	return slices.Clone(r.refused)
 }
 
-// refuse notes that a host was asked for in vain. A name is no longer than DNS allows;
-// only the first hosts are noted, since a program may ask for any number.
+// refuse notes that a host was asked for in vain. Only the first hosts are noted, since a
+// program may ask for any number.
 func (r *Relay) refuse(host string) {
+	if name, _, err := net.SplitHostPort(host); !plain(host) && (err != nil || !plain(name) && !isAddress(name)) {
+		return // it would be a text of the server's in ours, and in commands that we propose
+	}
 	r.mu.Lock()
 	first := len(r.refused) < maxRefused && !slices.Contains(r.refused, host)
 	if first {
@@ -163,29 +173,59 @@ func (r *Relay) serve(s Socket) error {
 // closing closes what is served when the relay ends.
 func (r *Relay) closing(c io.Closer) { context.AfterFunc(r.ctx, func() { c.Close() }) }
 
+// pause waits a moment, or for the end.
+func (r *Relay) pause() {
+	select {
+	case <-time.After(50 * time.Millisecond):
+	case <-r.ctx.Done():
+	}
+}
+
 func (r *Relay) accept(l net.Listener, port uint16) {
 	for {
 		in, err := l.Accept()
 		if err != nil {
-			if r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if !r.goesOn(err) {
 				return
 			}
-			continue // this one is gone; the next may not be
+			r.pause() // this one is gone, or there are no descriptors; the next may be there
+			continue
 		}
 		select {
 		case r.room <- struct{}{}:
 		default:
 			in.Close()
-			r.o.Log.Warn("a server in a box has too many connections", "most", maxConnections)
+			if r.quiet.Add(1) <= maxRefused {
+				r.o.Log.Warn("a server in a box has too many connections", "most", maxConnections)
+			}
 			continue
 		}
 		r.work.Go(func() {
 			defer func() { <-r.room }()
 			defer in.Close()
-			if err := r.relay(in, port); err != nil && r.ctx.Err() == nil {
+			if err := r.relay(in, port); err != nil && r.ctx.Err() == nil && r.quiet.Add(1) <= maxRefused {
 				r.o.Log.Info("a connection of a server in a box was refused", "error", err)
 			}
 		})
+	}
+}
+
+// pause is how long the relay rests when a socket fails: this process may have no
+// descriptor left, and fail again at once.
+const pause = 50 * time.Millisecond
+
+// goesOn rests after an error of a socket, and reports whether the socket is still served.
+func (r *Relay) goesOn(err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	rest := time.NewTimer(pause)
+	defer rest.Stop()
+	select {
+	case <-r.ctx.Done():
+		return false
+	case <-rest.C:
+		return true
 	}
 }
 
@@ -260,15 +300,16 @@ func (r *Relay) address(name string) (netip.Addr, bool) {
 // dial connects to a name as it is known here, at an address that the box may reach.
 func (r *Relay) dial(ctx context.Context, name string, port uint16) (net.Conn, error) {
 	var addresses []netip.Addr
-	if a, err := netip.ParseAddr(name); err == nil {
+	if a, err := netip.ParseAddr(name); err == nil && a.Zone() == "" {
 		addresses = []netip.Addr{a}
 	} else if addresses, err = r.o.Resolver(ctx, name); err != nil {
 		return nil, err
 	}
 	err := errors.New("it has no address")
+	ours := r.o.Ours()
 	for _, a := range addresses {
-		a = a.Unmap()
-		if r.o.Met == nil && !reachable(r.o.Hosts, name, a) {
+		a = a.WithZone("").Unmap()
+		if r.o.Met == nil && !reachable(r.o.Hosts, name, a, ours) {
 			err = fmt.Errorf("its address %s belongs to this machine or its network, which its box does not name", a)
 			continue
 		}
@@ -285,22 +326,36 @@ func allowed(hosts []Host, name string, port uint16) bool {
 	return slices.ContainsFunc(hosts, func(h Host) bool { return h.Port == port && names(h.Name, name) })
 }
 
-// names reports whether a host of a box names name.
+// names reports whether a host of a box names name. What is no plain name, such as an
+// address with a zone that ends like one, is below no domain.
 func names(host, name string) bool {
 	if domain, ok := strings.CutPrefix(host, "*."); ok {
-		return strings.HasSuffix(name, "."+domain)
+		return plain(name) && strings.HasSuffix(name, "."+domain)
 	}
 	return host == name
 }
 
+func isAddress(name string) bool {
+	a, err := netip.ParseAddr(name)
+	return err == nil && a.Zone() == ""
+}
+
+// plain reports whether a name is made of what names of hosts are made of.
+func plain(name string) bool {
+	return name != "" && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-") && !strings.Contains(name, "..") &&
+		!strings.ContainsFunc(name, func(c rune) bool {
+			return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_')
+		})
+}
+
 // reachable reports whether a name may lead to an address: anywhere on the internet, and
 // to this machine or its network if the box names that very address, or the name is
-// localhost.
-func reachable(hosts []Host, name string, a netip.Addr) bool {
+// localhost. Ours are the networks that this machine is on.
+func reachable(hosts []Host, name string, a netip.Addr, ours []netip.Prefix) bool {
 	if name == "localhost" {
 		return a.IsLoopback()
 	}
-	if a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) }) {
+	if a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(slices.Concat(reserved, ours), func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return true
 	}
 	return slices.ContainsFunc(hosts, func(h Host) bool { return h.Name == a.String() })
@@ -310,15 +365,36 @@ func reachable(hosts []Host, name string, a netip.Addr) bool {
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("168.63.129.16/32"), // this machine, in Microsoft's cloud
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("::ffff:0:0:0/96"), netip.MustParsePrefix("fec0::/10"), netip.MustParsePrefix("100::/64"),
 	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
 }
 
-// join copies both ways until both are done.
+// networks returns the networks that this machine is on, with its own addresses.
+func networks() (all []netip.Prefix) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range addresses {
+		p, err := netip.ParsePrefix(a.String())
+		if err == nil && p.Bits() > 0 {
+			all = append(all, p.Masked())
+		}
+	}
+	return all
+}
+
+// join copies both ways until both are done, or one of them fails.
 func join(a, b net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		both.Go(func() {
-			io.Copy(way[0], way[1])
+			if _, err := io.Copy(way[0], way[1]); err != nil {
+				a.Close()
+				b.Close()
+				return
+			}
 			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
 				half.CloseWrite()
 			}

@@ -141,11 +141,22 @@ func (b *Box) around(p program) (confine.Box, error) {
 	if !filepath.IsAbs(program) {
 		program = filepath.Join(p.dir, program)
 	}
-	needs := confine.Needs(program, p.env)
-	if code := codeOf(p); code != "" {
+	others := slices.Clone(in.Write) // in which the server, or an installation script, may have made links
+	if b.Store != "" {
+		others = append(others, b.Store)
+	}
+	needs := confine.Needs(program, p.env, others...)
+	if code := codeOf(p, others...); code != "" {
 		needs = append(needs, code)
 	}
 	in.Read = slices.Clone(in.Read)
+	if to, foreign := confine.Leads(program, others...); foreign && !confine.OfSystem(to) &&
+		!slices.ContainsFunc(slices.Concat(others, in.Read, needs), func(place string) bool {
+			place, _ = confine.Leads(place)
+			return within(to, place)
+		}) {
+		return in, fmt.Errorf("%s is a link that the server may have made, which leads to %s: name that in confine.read", program, to)
+	}
 	for _, path := range needs {
 		// A folder to read within one to write is read-only: what a program only
 		// needs must not take away what it is given.
@@ -174,7 +185,8 @@ var interpreter = regexp.MustCompile(`^(node|nodejs|bun|deno|python[0-9.]*|ruby|
 
 // codeOf returns where the code of a program is that an interpreter runs: the packages
 // that it belongs to, or its package, or the file itself if it lies in the home folder.
-func codeOf(p program) string {
+// Of what lies in one of the folders others nothing more is needed.
+func codeOf(p program, others ...string) string {
 	name := strings.TrimSuffix(filepath.Base(p.args[0]), ".exe")
 	if !interpreter.MatchString(name) {
 		return ""
@@ -190,16 +202,18 @@ func codeOf(p program) string {
 		if is, err := os.Stat(file); err != nil || !is.Mode().IsRegular() {
 			continue
 		}
+		to, foreign := confine.Leads(file, others...)
+		if foreign {
+			return ""
+		}
 		home, _ := lookup(p.env, "HOME")
-		return packageOf(file, home)
+		home, _ = confine.Leads(home)
+		return packageOf(to, home)
 	}
 	return ""
 }
 
 func packageOf(file, home string) string {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
 	const modules = string(filepath.Separator) + "node_modules"
 	if i := strings.Index(file, modules+string(filepath.Separator)); i >= 0 {
 		return file[:i+len(modules)]

@@ -66,7 +66,7 @@ func (l Launch) check() *mistake {
 			}
 			return Role(plain).check()
 		}).in("args"),
-		each(l.Flags, func(_ int, flag string) *mistake {
+		each(slices.Concat(l.Flags, l.BoxedFlags), func(_ int, flag string) *mistake {
 			if !strings.HasPrefix(flag, "-") {
 				return wrong("%q does not begin with -", flag)
 			}

@@ -13,6 +13,7 @@ type Started struct {
 	Args    []string
 	Env     []string // the names of its environment variables
 	URL     string
+	Boxed   bool // it does not run without a box
 }
 
 // A Match says which server was found.
@@ -59,7 +60,7 @@ func Identify(s Started) (m Match, why string) {
 			if !ours {
 				continue
 			}
-			paths, wrong := l.fits(rest, s.Env)
+			paths, wrong := l.fits(rest, s.Env, s.Boxed)
 			if wrong == "" {
 				return Match{server, server.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest), l.Confine}, ""
 			}
@@ -214,7 +215,11 @@ func imageVersion(spec, name string) (string, bool) {
 }
 
 // fits reports what of a program's arguments and variables the file does not have.
-func (l Launch) fits(args, env []string) (paths []string, wrong string) {
+func (l Launch) fits(args, env []string, boxed bool) (paths []string, wrong string) {
+	flags := l.Flags
+	if boxed {
+		flags = slices.Concat(flags, l.BoxedFlags)
+	}
 	for _, name := range env {
 		if !slices.Contains(l.Env, name) {
 			return nil, fmt.Sprintf("the variable %s is not one that it is known with", name)
@@ -225,14 +230,14 @@ func (l Launch) fits(args, env []string) (paths []string, wrong string) {
 		if strings.HasPrefix(args[at], "-") {
 			flag, _, joined := strings.Cut(args[at], "=")
 			switch {
-			case slices.Contains(l.Flags, flag+"=") && joined:
-			case slices.Contains(l.Flags, flag+"="):
+			case slices.Contains(flags, flag+"=") && joined:
+			case slices.Contains(flags, flag+"="):
 				// Some programs take the next word for its value whatever it is, others only
 				// one that is no flag.
 				if at++; at == len(args) || strings.HasPrefix(args[at], "-") {
 					return nil, fmt.Sprintf("the flag %s has no value that every program would take for one", flag)
 				}
-			case joined || !slices.Contains(l.Flags, flag):
+			case joined || !slices.Contains(flags, flag):
 				return nil, fmt.Sprintf("the flag %s is not one that it is known with", flag)
 			}
 			continue

@@ -229,6 +229,9 @@ type Launch struct {
 	// Flags are the flags that change nothing of what the file says; those with
 	// "=" at the end have a value, as "--port=5" or "--port 5".
 	Flags []string `json:"flags,omitempty"`
+	// BoxedFlags are flags of the same kind that would take a protection away, and are
+	// fine in a box that takes its place.
+	BoxedFlags []string `json:"boxedFlags,omitempty"`
 	// Env are the environment variables that it may be given.
 	Env []string `json:"env,omitempty"`
 	// Confines is the flag, among those with a value, that lists the only origins that

@@ -348,6 +348,11 @@ func TestIdentify(t *testing.T) {
 		{known.Started{Command: "npx", URL: "https://mcp.context7.com/mcp"}, "", ""},
 		{known.Started{Command: "node", Args: []string{"server.js"}}, "", ""},
 
+		{npx("-y", "@playwright/mcp@0.0.83", "--headless", "--no-sandbox"), "", ""},
+		{npx("-y", "@playwright/mcp@0.0.83", "--executable-path", "/usr/bin/chromium"), "", ""},
+		{known.Started{Command: "npx", Args: []string{"-y", "@playwright/mcp@0.0.83", "--no-sandbox", "--executable-path", "/usr/bin/chromium"}, Boxed: true}, "playwright", "0.0.83"},
+		{known.Started{Command: "npx", Args: []string{"-y", "@playwright/mcp@0.0.83", "--user-data-dir", "/p"}, Boxed: true}, "", ""},
+
 		{known.Started{Command: "bunx", Args: []string{"@modelcontextprotocol/server-memory@2026.8.31"}}, "memory", "2026.8.31"},
 		{known.Started{Command: "pnpm", Args: []string{"dlx", "@modelcontextprotocol/server-memory@2026.8.31"}}, "memory", "2026.8.31"},
 		{known.Started{Command: "pnpm", Args: []string{"dlx", "--package=evil", "@modelcontextprotocol/server-memory"}}, "", ""},

@@ -144,7 +144,7 @@ var use = map[string]func(around) error{
 	"read what is named":        func(p around) error { return reads(filepath.Join(p.Read, "text")) },
 	"read what is kept":         func(p around) error { return reads(filepath.Join(p.Kept, "text")) },
 	"write beside what is kept": func(p around) error { return writes(filepath.Join(filepath.Dir(p.Kept), "new")) },
-	"a temporary file":          func(around) error { return writes(filepath.Join(os.TempDir(), "x")) },
+	"a temporary file":          func(around) error { return temporary() },
 	"start a program":           func(around) error { return exec.Command("/bin/true").Run() },
 	"talk to itself":            talkToItself,
 	"see itself":                func(around) error { return reads("/proc/self/status") },
@@ -189,6 +189,14 @@ func process(pid int, what string) string { return "/proc/" + strconv.Itoa(pid) 
 func reads(name string) error { _, err := os.ReadFile(name); return err }
 
 func writes(name string) error { return os.WriteFile(name, []byte("x"), 0o600) }
+
+func temporary() error {
+	f, err := os.CreateTemp("", "box")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	return err
+}
 
 // opens opens a file for writing, and leaves it as it is.
 func opens(name string) error {
@@ -315,7 +323,7 @@ func datagram(p around) error {
 	if _, err := c.Write([]byte("ping")); err != nil {
 		return err
 	}
-	if err := c.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		return err
 	}
 	_, err = c.Read(make([]byte, 4))

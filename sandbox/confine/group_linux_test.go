@@ -79,7 +79,6 @@ func TestNoDelegation(t *testing.T) {
 // is there before it has its order. The group goes with the box. Where it can't be made the
 // box starts without, and says why.
 func TestGroupOfABox(t *testing.T) {
-	boxes(t)
 	for _, row := range []struct {
 		refused, limits string
 		optional        bool
@@ -143,7 +142,6 @@ func TestGroupOfABox(t *testing.T) {
 
 // A program that does not start leaves no group behind.
 func TestNoGroupIsLeft(t *testing.T) {
-	boxes(t)
 	o, err := Box{Require: true, Run: []string{"/bin/true"}}.order()
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +163,6 @@ func TestNoGroupIsLeft(t *testing.T) {
 
 // A program that takes all memory ends with its box, and nothing else does.
 func TestMemoryBomb(t *testing.T) {
-	boxes(t)
 	if err := Delegated().err; err != nil {
 		t.Skip(err)
 	}

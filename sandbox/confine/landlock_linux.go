@@ -31,8 +31,8 @@ type access struct {
 
 // restrict keeps all threads of this process, and what they start, to what access
 // says, and where the kernel supports it from abstract sockets and signals of others. An
-// empty access leaves nothing.
-func restrict(a access) error {
+// empty access leaves nothing. On makes the system call that does it.
+func restrict(a access, on threads) error {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
 	case errors.Is(errno, unix.ENOSYS), errors.Is(errno, unix.EOPNOTSUPP):
@@ -82,7 +82,7 @@ func restrict(a access) error {
 			}
 		}
 	}
-	return everyThread(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+	return on(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
 }
 
 // leave adds to a rule set that path, and what is below it, may be used so.
@@ -114,16 +114,32 @@ func (a access) leave(rules int, path string, rights uint64) error {
 
 // Closed keeps all threads of this process from the file system and, where the kernel
 // supports it, from TCP, abstract sockets and signals of others.
-func Closed() error { return restrict(access{}) }
+func Closed() error { return restrict(access{}, everyThread) }
 
 // NoNewPrivileges keeps all threads of this process, and what they start, from powers that
 // a program file would give.
 func NoNewPrivileges() error { return everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0) }
 
-// everyThread makes a system call on all threads: these settings are a
-// thread's own, and Go moves goroutines between threads.
+// threads makes a system call on some threads of this process. The settings that make a
+// box are a thread's own, and Go moves goroutines between threads.
+type threads func(number, a, b, c uintptr) error
+
+// everyThread makes the call on all of them. With C code in the program Go cannot.
 func everyThread(number, a, b, c uintptr) error {
 	if _, _, errno := syscall.AllThreadsSyscall(number, a, b, c); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// startingThread makes the call at least on this thread, which must be the one that starts
+// what is to be confined: that has what the thread has.
+func startingThread(number, a, b, c uintptr) error {
+	err := everyThread(number, a, b, c)
+	if !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	if _, _, errno := unix.RawSyscall6(number, a, b, c, 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil

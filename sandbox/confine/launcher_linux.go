@@ -60,7 +60,8 @@ type answer struct {
 // Main is the launcher. It returns when it could not start the program, or with the
 // program's end.
 func Main() (code int) {
-	last := endFirst() // impossible later
+	runtime.LockOSThread() // this thread starts the program, with all that was taken from it
+	last := endFirst()     // impossible later
 	// The program will run as the same user, and must not look into this process.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		fmt.Fprintln(os.Stderr, "hiding the launcher of a box:", err)
@@ -101,7 +102,6 @@ func Main() (code int) {
 		return 2
 	}
 	// Of Landlock each thread has its own, and one may signal what was started with the same.
-	runtime.LockOSThread()
 	pid, err := syscall.ForkExec(o.Path, o.Args, &syscall.ProcAttr{Dir: o.Dir, Env: o.environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "starting %s in its box: %v\n", o.Path, err)
@@ -208,7 +208,7 @@ func (o order) enter() (a answer, fds []int) {
 		}
 	}
 	a.Steps.record(Limits, o.limits())
-	if err := NoNewPrivileges(); err != nil { // before Landlock, which demands it of all but root
+	if err := startingThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil { // before Landlock, which demands it of all but root
 		a.Failed = "giving up new privileges: " + err.Error()
 		return a, fds
 	}
@@ -229,7 +229,7 @@ func (o order) enter() (a answer, fds []int) {
 // landlock restricts files once more. Without a root of its own, all that keeps the box
 // from files is this.
 func (o order) landlock() error {
-	if err := restrict(o.access()); err != nil {
+	if err := restrict(o.access(), startingThread); err != nil {
 		return err
 	}
 	if read, write := kept(o.Places); read != "" && !o.Root {
@@ -278,7 +278,7 @@ func (o order) access() access {
 
 // dropPowers gives up all capabilities, and the ways to get them again.
 func dropPowers() error {
-	if err := NoNewPrivileges(); err != nil {
+	if err := startingThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil {
 		return fmt.Errorf("giving up new privileges: %w", err)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -290,11 +290,11 @@ func dropPowers() error {
 		return nil
 	}
 	const noRoot = 1 | 1<<1 | 1<<2 | 1<<3 // SECBIT_NOROOT, SECBIT_NO_SETUID_FIXUP, both locked
-	if err := everyThread(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot, 0); err != nil {
+	if err := startingThread(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot, 0); err != nil {
 		return fmt.Errorf("giving up root's powers: %w", err)
 	}
 	for power := range uintptr(64) {
-		err := everyThread(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, power, 0)
+		err := startingThread(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, power, 0)
 		if errors.Is(err, unix.EINVAL) {
 			break // the kernel has no more
 		}
@@ -302,11 +302,11 @@ func dropPowers() error {
 			return fmt.Errorf("giving up capability %d: %w", power, err)
 		}
 	}
-	if err := everyThread(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
+	if err := startingThread(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
 		return fmt.Errorf("giving up ambient capabilities: %w", err)
 	}
 	var nothing [2]unix.CapUserData
-	return everyThread(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&nothing[0])), 0)
+	return startingThread(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&nothing[0])), 0)
 }
 
 // say sends the answer, and with it the sockets.

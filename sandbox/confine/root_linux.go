@@ -16,7 +16,7 @@ import (
 // certificates and fonts. The rest of /etc, such as /etc/shadow and the keys of the
 // machine, a box does not have.
 var settings = []string{
-	"alternatives", "ca-certificates", "ca-certificates.conf", "fonts", "gai.conf", "group", "host.conf", "hosts",
+	"alternatives", "ca-certificates", "ca-certificates.conf", "chromium", "chromium.d", "fonts", "gai.conf", "group", "host.conf", "hosts",
 	"java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
 	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols", "python3",
 	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
@@ -253,7 +253,7 @@ func (r root) resolver() error {
 }
 
 // resolving is the text of a resolv.conf by which a program asks the bridge.
-const resolving = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n"
+const resolving = "nameserver 127.0.0.1\noptions timeout:10 attempts:2\n"
 
 // processes shows the box its own processes, and the machine's settings as they are: root
 // could change them without any capability.

@@ -122,7 +122,8 @@ func (st *stage) configure(ctx context.Context, with setting) error {
 	if err := os.WriteFile(client, text, 0o600); err != nil {
 		return err
 	}
-	args := []string{"init", "--config", st.config, "--from", client, "--yes", "--accept-known"}
+	// In a box a package is fetched from the registry, and no stand-in is started.
+	args := []string{"init", "--config", st.config, "--from", client, "--yes", "--accept-known", "--no-confine"}
 	if with.Template != "" {
 		args = append(args, "--template", with.Template)
 	}
