@@ -10,13 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostProcesses bounds the processes of a box, threads counted. A browser has some hundred.
-const mostProcesses = 4096
-
-// mostMemory bounds the memory of a box with a control group, its temporary files counted. A
-// server in Node ends by itself at about as much, a browser with some pages takes half. An
-// idle box may be swapped out in part, and one that runs wild can't fill the swap.
-const mostMemory, mostSwap = 4 << 30, 1 << 30
+// mostSwap bounds the swap of a box with a control group. An idle box may be swapped out in
+// part, and one that runs wild can't fill the swap.
+const mostSwap = 1 << 30
 
 // group puts the launcher, which has no order yet, into a control group of its own.
 func (o order) group(launcher int) (*Group, error) {
