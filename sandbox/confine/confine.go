@@ -25,6 +25,7 @@
 //	network    a network of its own, without a way out; see Net
 //	calls      system calls that no server needs are refused
 //	powers     no capability, and no way to get one
+//	limits     its processes and memory are bounded; see Delegation
 //
 // Where the system refuses a step the others hold, and Steps says why; what the box
 // is then still worth, Holds tells.

@@ -42,6 +42,10 @@ type order struct {
 
 	Most int   `json:"most"` // processes
 	last error // why it does not end first when memory is short
+
+	// For its control group, which the bridge makes.
+	delegation   Delegation
+	memory, swap int64
 }
 
 // An answer is what the launcher says before it starts the program.
