@@ -194,11 +194,11 @@ func TestABoxThatIsTooSmall(t *testing.T) {
 		edit  func(*Box)
 		want  []string
 	}{
-		"a write outside": {"write:" + canary, nil, []string{canary, "may have refused it to write " + canary, "codemode-bridge servers allow fake --write " + outside}},
+		"a write outside": {"write:" + canary, nil, []string{canary, "may have kept it from writing " + canary, "codemode-bridge servers allow fake --write " + outside}},
 		"a name":          {"dial:api.example.com:443", nil, []string{"writes ", "no network", "servers allow fake --net"}},
 		"another name": {"dial:evil.example.com:443", func(b *Box) { b.Net.Hosts = []confine.Host{{Name: "api.example.com", Port: 443}} },
-			[]string{"may have refused it to reach evil.example.com", "servers allow fake --net evil.example.com"}},
-		"this machine":      {"dial:" + l.Addr().String(), nil, []string{"connection refused", "to reach the network", "--net HOST"}},
+			[]string{"may have kept it from reaching evil.example.com", "servers allow fake --net evil.example.com"}},
+		"this machine":      {"dial:" + l.Addr().String(), nil, []string{"connection refused", "from reaching the network", "--net HOST"}},
 		"a missing folder":  {"", func(b *Box) { b.Write = []string{outside + "/none"} }, []string{"may write " + outside + "/none, which is not there", "take it out of confine.write"}},
 		"a wrong box":       {"", func(b *Box) { b.Wrong = "it has the workspace: set it" }, []string{"it has the workspace: set it"}},
 		"a missing program": {"", func(b *Box) { b.Run = []string{"no-such-program"} }, []string{"its box may run no-such-program"}},
@@ -226,6 +226,34 @@ func TestABoxThatIsTooSmall(t *testing.T) {
 	}
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("it wrote outside its box")
+	}
+}
+
+// A tool that fails where its box ends says so in its own words; what would let it go on
+// is said beside them.
+func TestAnErrorAtTheEndOfABox(t *testing.T) {
+	outside, err := os.MkdirTemp("/var/tmp", "outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(outside)
+	spec, _ := boxed(t, script{})
+	s := open(t, Options{}, spec)
+	connected(t, s)
+	inside := spec.Box.Write[0]
+	for text, want := range map[string]string{
+		"EROFS: read-only file system, open '" + outside + "/new'":      "from writing " + outside + "/new; if it needs more: codemode-bridge servers allow fake --write " + outside,
+		"Access denied - path outside allowed directories: " + outside:  "from reading " + outside + "; if it needs more: codemode-bridge servers allow fake --read " + outside,
+		"ENOENT: no such file or directory, open '" + inside + "/none'": "",
+		"there is no such issue": "",
+	} {
+		got := s.Beyond("fake", text)
+		if want == "" && got != "" || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if got := s.Beyond("nobody", "EROFS "+outside); got != "" {
+		t.Errorf("of no server: %q", got)
 	}
 }
 
@@ -588,6 +616,30 @@ func TestServersWidenNoBox(t *testing.T) {
 			return within(path, filepath.Join(home, "keys")) || path == filepath.Join(home, "mono")
 		}) {
 			t.Errorf("%s: its box may read %q, %v", name, in.Read, err)
+		}
+	}
+}
+
+// The name of a package's program is read by the bridge, outside of any box: whatever an
+// installation script left in its place, that ends, and reads nothing beyond the store.
+func TestManifestsOfHostilePackages(t *testing.T) {
+	cache, outside := t.TempDir(), filepath.Join(t.TempDir(), "package.json")
+	if err := os.WriteFile(outside, []byte(`{"bin":{"outside":"x"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) error{
+		"a file without end":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a link that leads out": func(path string) error { return os.Symlink(outside, path) },
+		"a pipe":                func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"a folder":              func(path string) error { return os.Mkdir(path, 0o700) },
+		"a huge one":            func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)) },
+	} {
+		path := filepath.Join(cache, "modules", name, "package.json")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), put(path)); err != nil {
+			t.Fatal(err)
+		}
+		if bin, err := mainBin(cache, "modules", name); err == nil {
+			t.Errorf("%s: its program is %q", name, bin)
 		}
 	}
 }

@@ -176,6 +176,24 @@ func (s *Set) Boxed(name string) *Boxed {
 	return box
 }
 
+// Beyond says what of an error that a tool answered with the box of its server may be the
+// reason for, and what lets the server do that; empty if the box is not why.
+func (s *Set) Beyond(name, text string) string {
+	s.mu.Lock()
+	one := s.servers[name]
+	s.mu.Unlock()
+	if one == nil {
+		return ""
+	}
+	one.mu.Lock()
+	now := one.session
+	one.mu.Unlock()
+	if now == nil {
+		return ""
+	}
+	return now.process.beyondIn(name, text)
+}
+
 // A BoxStatus is what keeps the program of a running server, for people and programs.
 // Its keys are promised in docs/reference/cli.md.
 type BoxStatus struct {

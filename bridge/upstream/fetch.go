@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"codemode-bridge/bridge/filelock"
@@ -242,7 +243,7 @@ func (f fetching) run(ctx context.Context, s Spec, p program, n npm, cache strin
 		return found, errors.New("it has no program")
 	}
 	if found.Command == "" {
-		found.Command, err = mainBin(filepath.Dir(found.bin(cache)), f.packages[0])
+		found.Command, err = mainBin(cache, filepath.Join("_npx", found.Folder, "node_modules"), f.packages[0])
 	}
 	return found, err
 }
@@ -251,12 +252,12 @@ var npxFolder = regexp.MustCompile(`[/\\]_npx[/\\]([0-9a-f]+)[/\\]node_modules[/
 
 // mainBin returns the name of a package's program, as npx finds it: the only one, or the
 // one with the package's name.
-func mainBin(modules, spec string) (string, error) {
+func mainBin(cache, modules, spec string) (string, error) {
 	name := spec
 	if i := strings.LastIndex(name, "@"); i > 0 {
 		name = name[:i]
 	}
-	text, err := os.ReadFile(filepath.Join(modules, filepath.FromSlash(name), "package.json"))
+	text, err := readWithin(cache, filepath.Join(modules, filepath.FromSlash(name), "package.json"))
 	if err != nil {
 		return "", err
 	}
@@ -282,6 +283,32 @@ func mainBin(modules, spec string) (string, error) {
 		return "", fmt.Errorf("%s has a program with the name %q", name, short)
 	}
 	return short, nil
+}
+
+// maxManifest bounds a package.json.
+const maxManifest = 4 << 20
+
+// readWithin reads a file of a folder in which installation scripts may have put anything:
+// links that lead out of it, pipes, files without end.
+func readWithin(folder, name string) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	is, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !is.Mode().IsRegular() || is.Size() > maxManifest {
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", name, maxManifest)
+	}
+	return io.ReadAll(io.LimitReader(file, maxManifest))
 }
 
 // maxPrinted bounds what is kept of what npm prints.

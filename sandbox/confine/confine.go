@@ -25,6 +25,7 @@
 //	network    a network of its own, without a way out; see Net
 //	calls      system calls that no server needs are refused
 //	powers     no capability, and no way to get one
+//	limits     its processes and memory are bounded; see Delegation
 //
 // Where the system refuses a step the others hold, and Steps says why; what the box
 // is then still worth, Holds tells.
@@ -44,6 +45,9 @@ type Box struct {
 	Read  []string `json:"read"`  // those that it may read, besides what any program needs
 	Net   Net      `json:"net"`
 	Run   []string `json:"run"` // programs that it may start, absolute; nil: any that it can read
+	// Others are folders that programs in other boxes may write. A link in them counts as
+	// one in Write does: whoever made it does not choose what this box holds.
+	Others []string `json:"others,omitempty"`
 	// Require refuses to start the program where a part of the box can't be enforced.
 	Require bool `json:"require"`
 }

@@ -42,6 +42,10 @@ type order struct {
 
 	Most int   `json:"most"` // processes
 	last error // why it does not end first when memory is short
+
+	// For its control group, which the bridge makes.
+	delegation   Delegation
+	memory, swap int64
 }
 
 // An answer is what the launcher says before it starts the program.
@@ -49,6 +53,7 @@ type answer struct {
 	Steps   Steps       `json:"steps"`
 	Failed  string      `json:"failed"`  // why there is no program
 	Root    bool        `json:"root"`    // because it could not make a root
+	Changed bool        `json:"changed"` // because a place or the folder to start in is another one now
 	Lacking bool        `json:"lacking"` // because the box is required and not all of it holds
 	Sockets []described `json:"sockets"` // passed on with the answer
 }
@@ -181,7 +186,8 @@ func (o order) enter() (a answer, fds []int) {
 	a.Steps = make(Steps)
 	if o.Root {
 		if err := newRoot(o); err != nil {
-			a.Failed, a.Root = err.Error(), true
+			var not *changedError
+			a.Failed, a.Root, a.Changed = err.Error(), true, errors.As(err, &not)
 			return a, nil
 		}
 		a.Steps.record(Files, nil)

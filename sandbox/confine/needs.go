@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// systemFolders is what any program needs of the machine, to read and to run.
-var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu"}
+// systemFolders is what any program needs of the machine, to read and to run. Of Nix it is
+// what was built: beside that is the socket of a daemon that fetches and builds for anyone.
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/nix/var/nix/profiles", "/gnu/store"}
 
 // stores are the folders below a home in which the programs that start servers keep what
 // they start; each is read by the programs of this name.

@@ -58,10 +58,18 @@ func (b Box) places() (places []place, links []link, err error) {
 		}
 		leads = append(leads, lead{path, to, on, write})
 	}
+	var others []string
+	for _, path := range b.Others {
+		to, _, err := follow("", path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("another box may write %s: %w", path, err)
+		}
+		others = append(others, to)
+	}
 	// lured reports whether a server could have made one of the links.
 	lured := func(l lead) bool {
 		return slices.ContainsFunc(l.links, func(on link) bool {
-			return slices.ContainsFunc(leads, func(w lead) bool { return w.write && w.path != "" && on.At != w.path && within(on.At, w.path) })
+			return slices.ContainsFunc(others, func(folder string) bool { return on.At != folder && within(on.At, folder) }) || slices.ContainsFunc(leads, func(w lead) bool { return w.write && w.path != "" && on.At != w.path && within(on.At, w.path) })
 		})
 	}
 	for _, l := range leads {
@@ -79,7 +87,7 @@ func (b Box) places() (places []place, links []link, err error) {
 		}
 		inside := slices.ContainsFunc(sure, func(p place) bool { return within(l.path, p.Path) && (p.Write || !l.write) })
 		if !inside && (l.write || !OfSystem(l.path)) {
-			return nil, nil, fmt.Errorf("its box names %s, a link in a folder that it may write, which leads to %s: name that instead", l.named, l.path)
+			return nil, nil, fmt.Errorf("its box names %s, a link in a folder that a server may write, which leads to %s: name that instead", l.named, l.path)
 		}
 		if !l.write && !OfSystem(l.path) {
 			places = append(places, place{l.path, false})

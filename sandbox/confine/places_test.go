@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 		{"all of the machine", nil, []string{"=/"}, "its box names /, which leads to /: no box holds that"},
 		{"all of it by a link", nil, []string{"root"}, "its box names BASE/root, which leads to /: no box holds that"},
 		{"processes", []string{"=/proc/self"}, nil, "no box holds that"},
-		{"a link that a server may have made", []string{"ws"}, []string{"ws/keys"}, "its box names BASE/ws/keys, a link in a folder that it may write, which leads to BASE/keys: name that instead"},
+		{"a link that a server may have made", []string{"ws"}, []string{"ws/keys"}, "its box names BASE/ws/keys, a link in a folder that a server may write, which leads to BASE/keys: name that instead"},
 		{"the same to write", []string{"ws", "ws/keys"}, nil, "leads to BASE/keys: name that instead"},
 		{"the same by another name", []string{"link"}, []string{"link/keys"}, "leads to BASE/keys: name that instead"},
 		{"a link that stays in", []string{"ws", "ws/inner"}, nil, "ws+"},
@@ -92,6 +92,46 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("want and got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A server chooses by a link in what it may write nothing that another server's box holds.
+func TestPlacesInWhatAnotherServerMayWrite(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(base, name) }
+	for _, folder := range []string{"ws/own", "keys"} {
+		if err := os.MkdirAll(at(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"ws/sub": "../keys", "link": "ws", "ws/same": "own"} {
+		if err := os.Symlink(to, at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		name string
+		box  Box
+		fine bool
+	}{
+		{"what it wrote there", Box{Write: []string{at("ws/sub")}}, false},
+		{"to read", Box{Read: []string{at("ws/sub")}}, false},
+		{"by a link of the person", Box{Write: []string{at("link/sub")}}, false},
+		{"the folder itself", Box{Write: []string{at("link")}}, true},
+		{"a folder in it", Box{Read: []string{at("ws/own")}}, true},
+		{"what the box has anyway", Box{Read: []string{at("ws/own"), at("ws/same")}}, true},
+	} {
+		row.box.Others = []string{at("link")}
+		if places, _, err := row.box.places(); (err == nil) != row.fine {
+			t.Errorf("%s: %v, %v", row.name, places, err)
+		}
+		row.box.Others = nil
+		if _, _, err := row.box.places(); err != nil {
+			t.Errorf("%s, with no other server: %v", row.name, err)
+		}
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 var settings = []string{
 	"alternatives", "ca-certificates", "ca-certificates.conf", "chromium", "chromium.d", "fonts", "gai.conf", "group", "host.conf", "hosts",
 	"java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs",
-	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols", "python3",
-	"services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
+	"magic", "mailcap", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/java",
+	"pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "protocols", "python3", "services", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone",
 }
 
 // devices of a box.
@@ -126,7 +126,7 @@ func (r root) fill(o order) error {
 	}
 	for _, p := range o.Places {
 		if err := r.mount(p); err != nil {
-			return err
+			return changed(err)
 		}
 	}
 	if o.Box.Net.Any {
@@ -139,7 +139,21 @@ func (r root) fill(o order) error {
 	if err := r.processes(o); err != nil {
 		return err
 	}
-	return r.folder(o.Dir)
+	return changed(r.folder(o.Dir))
+}
+
+// A changedError says that the files of the box are not what they were when the launcher was
+// asked for it. A server may have done that, in a folder that it may write, and another box
+// would not be the better for it.
+type changedError struct{ error }
+
+func changed(err error) error {
+	for _, errno := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP} {
+		if errors.Is(err, errno) {
+			return &changedError{err}
+		}
+	}
+	return err
 }
 
 // have brings a path of the machine into the box, to read, with all below it. A link on its
@@ -193,14 +207,11 @@ func (r root) mount(p place) error {
 	if err := unix.Fstat(fd, &what); err != nil {
 		return fmt.Errorf("looking at %s: %w", p.Path, err)
 	}
-	if what.Mode&unix.S_IFMT == unix.S_IFDIR {
-		err = r.folder(p.Path)
-	} else {
-		err = r.file(p.Path)
-	}
+	at, err := r.target(p.Path, what.Mode&unix.S_IFMT == unix.S_IFDIR)
 	if err != nil {
-		return err
+		return fmt.Errorf("making a place for %s: %w", p.Path, err)
 	}
+	defer unix.Close(at)
 	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 	if err != nil {
 		return fmt.Errorf("having %s: %w", p.Path, err)
@@ -216,40 +227,102 @@ func (r root) mount(p place) error {
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
 		return fmt.Errorf("having %s as it should be: %w", p.Path, err)
 	}
-	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, r.at+p.Path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
 		return fmt.Errorf("having %s: %w", p.Path, err)
 	}
 	return nil
 }
 
+// folder makes a folder of the box.
 func (r root) folder(path string) error {
 	if path == "" {
 		return nil
 	}
-	return os.MkdirAll(r.at+path, 0o755)
+	fd, err := r.make(path, unix.RESOLVE_IN_ROOT)
+	if err != nil {
+		return fmt.Errorf("making %s: %w", path, err)
+	}
+	return unix.Close(fd)
 }
 
-// file makes an empty file to mount something on.
-func (r root) file(path string) error {
-	if err := r.folder(filepath.Dir(path)); err != nil {
+// target opens a path of the box to mount something on, which is made if it is missing.
+func (r root) target(path string, folder bool) (fd int, err error) {
+	const how = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS
+	if folder {
+		return r.make(path, how)
+	}
+	above, err := r.make(filepath.Dir(path), how)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(above)
+	here := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	if fd, err = unix.Openat2(above, filepath.Base(path), &here); !errors.Is(err, unix.ENOENT) {
+		return fd, err
+	}
+	f, err := unix.Openat(above, filepath.Base(path), unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return -1, err
+	}
+	unix.Close(f)
+	return unix.Openat2(above, filepath.Base(path), &here)
+}
+
+// make opens a folder of the box, which is made with those above it if it is missing. What
+// is already mounted there may change meanwhile, and be full of links: nothing is made
+// beside the box, where the machine's files still are.
+func (r root) make(path string, resolve uint64) (fd int, err error) {
+	box, err := unix.Open(r.at, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(box)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve}
+	path = filepath.Clean("/" + path)
+	if fd, err = unix.Openat2(box, path, &how); !errors.Is(err, unix.ENOENT) || path == "/" {
+		return fd, err
+	}
+	above, err := r.make(filepath.Dir(path), resolve)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(above)
+	if err := unix.Mkdirat(above, filepath.Base(path), 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+		return -1, err
+	}
+	return unix.Openat2(box, path, &how)
+}
+
+// resolver sends questions about names to the bridge. The text is mounted, since the folder
+// may be the machine's.
+func (r root) resolver() error {
+	const text = "/resolv.conf" // on the stage
+	if err := os.WriteFile(text, []byte(resolving), 0o644); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(r.at+path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	to, _, err := follow(r.at, "/etc/resolv.conf")
+	if err != nil {
+		return fmt.Errorf("following /etc/resolv.conf: %w", err)
+	}
+	at, err := r.target(to, false)
+	if err != nil {
+		return fmt.Errorf("making a place for %s: %w", to, err)
+	}
+	defer unix.Close(at)
+	tree, err := unix.OpenTree(unix.AT_FDCWD, text, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("having %s: %w", to, err)
+	}
+	defer unix.Close(tree)
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_RDONLY}
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &attr)
+	if err == nil {
+		err = unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("having %s: %w", to, err)
 	}
-	return f.Close()
-}
-
-// resolver sends questions about names to the bridge.
-func (r root) resolver() error {
-	if err := r.folder("/etc"); err != nil {
-		return err
-	}
-	return os.WriteFile(r.at+"/etc/resolv.conf", []byte(resolving), 0o644)
+	return nil
 }
 
 // resolving is the text of a resolv.conf by which a program asks the bridge.

@@ -80,7 +80,7 @@ func (b Box) order() (order, error) {
 	places, links, err := b.places()
 	return order{
 		Box: b, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
-		Group: "no control group is delegated to this program",
+		delegation: Delegated(), memory: mostMemory, swap: mostSwap,
 	}, err
 }
 
@@ -137,8 +137,18 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 		return nil, err
 	}
 	theirs.Close()
+	remove := func() {}
+	if !o.Watch {
+		if group, err := o.group(cmd.Process.Pid); err != nil {
+			o.Group = err.Error()
+		} else {
+			remove = group.Remove
+		}
+	}
 	a, files, err := o.talk(ours)
-	if err == nil && a.Failed != "" {
+	if err == nil && a.Changed {
+		err = errors.New(a.Failed)
+	} else if err == nil && a.Failed != "" {
 		no := &refusedError{err: errors.New(a.Failed), root: a.Root}
 		if a.Lacking {
 			no.lacking = a.Steps
@@ -148,12 +158,13 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 	if err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
+		remove()
 		for _, f := range files {
 			f.Close()
 		}
 		return nil, err
 	}
-	p := &Program{Cmd: cmd, Steps: a.Steps, control: ours, temp: temp}
+	p := &Program{Cmd: cmd, Steps: a.Steps, control: ours, temp: temp, remove: remove}
 	for i, s := range a.Sockets {
 		p.Sockets = append(p.Sockets, Socket{File: files[i], Kind: s.Kind, Port: s.Port})
 	}

@@ -85,6 +85,7 @@ func (o Options) box(cfg *config.Config, s *config.Server) *upstream.Box {
 		return &upstream.Box{Wrong: err.Error()}
 	}
 	b := &upstream.Box{Box: confine.Box{Write: asked.Write, Read: asked.Read, Run: asked.Run, Require: asked.Require}}
+	b.Others = others(cfg, s, here, slices.Concat(b.Write, b.Read))
 	b.Net.Any = asked.Net.Any
 	for _, h := range asked.Net.Hosts {
 		b.Net.Hosts = append(b.Net.Hosts, confine.Host{Name: h.Name, Port: h.Port})
@@ -96,6 +97,30 @@ func (o Options) box(cfg *config.Config, s *config.Server) *upstream.Box {
 		b.Store = filepath.Join(places.StateDir, "boxes-"+FileKey(cfg.File), s.Name)
 	}
 	return b
+}
+
+// others returns the folders that other servers in boxes may write and that have to do with
+// the paths of this one's.
+func others(cfg *config.Config, s *config.Server, here string, paths []string) (all []string) {
+	for _, name := range cfg.ServerNames() {
+		other := cfg.Servers[name]
+		if name == s.Name || other.Disabled {
+			continue
+		}
+		box, err := cfg.Box(other, here)
+		if err != nil || box == nil { // the former does not start; the latter may write anything
+			continue
+		}
+		for _, folder := range box.Write {
+			if !slices.Contains(all, folder) && slices.ContainsFunc(paths, func(path string) bool {
+				_, in := confine.Leads(path, folder)
+				return in
+			}) {
+				all = append(all, folder)
+			}
+		}
+	}
+	return all
 }
 
 // BoxedHere reports whether a box depends on the folder that the bridge was started in.
