@@ -20,6 +20,7 @@ import (
 	"codemode-bridge/sandbox/confine"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // boxed puts a fake into a box that may write a folder of its own.
