@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"codemode-bridge/sandbox/confine"
 )
 
 // namespaces are what a worker has of its own: users, so that it is nobody
@@ -26,9 +28,13 @@ var refused struct{ namespaces, cgroup atomic.Pointer[string] }
 type cage struct {
 	steps      map[string]string // what confines it, for wire.Ready
 	namespaces bool
-	group      *cgroup
+	group      *confine.Group
 	kills      int64 // that the system made because memory ran out, before it began
 }
+
+// maxThreads bounds the threads of a worker. Go starts one for each processor
+// and each system call that blocks.
+const maxThreads = 256
 
 // newCage prepares a cage as tight as this system allows.
 func newCage(heap int64) *cage {
@@ -41,7 +47,7 @@ func newCage(heap int64) *cage {
 		return c
 	}
 	var err error
-	if c.group, err = delegated().newGroup(memoryMax(heap)); err != nil {
+	if c.group, err = confine.Delegated().NewGroup("codemode-worker", confine.Bounds{Memory: memoryMax(heap), Processes: maxThreads}); err != nil {
 		c.refuse(&refused.cgroup, "cgroup", err)
 	}
 	return c
@@ -68,7 +74,7 @@ func (c *cage) confine(cmd *exec.Cmd) {
 		a.Cloneflags = namespaces // no user is mapped: it runs as nobody
 	}
 	if c.group != nil {
-		a.UseCgroupFD, a.CgroupFD = true, int(c.group.folder.Fd())
+		a.UseCgroupFD, a.CgroupFD = true, c.group.FD()
 	}
 	cmd.SysProcAttr = a
 }
@@ -103,7 +109,7 @@ func (c *cage) killedForMemory() bool { return memoryKills() > c.kills }
 // close removes the cage after its process has ended.
 func (c *cage) close() {
 	if c.group != nil {
-		c.group.remove()
+		c.group.Remove()
 	}
 }
 

@@ -16,7 +16,8 @@ type Answer struct {
 	Content    []Content
 	Structured json.RawMessage // nil if there is none
 	IsError    bool
-	Reply      Reply `json:"-"` // what the script gets, even if the call has no answer
+	Beyond     string `json:"-"` // of an error: what of it the box of the server may be the reason for
+	Reply      Reply  `json:"-"` // what the script gets, even if the call has no answer
 }
 
 // Content is one block of an answer.
@@ -79,7 +80,8 @@ func (a Answer) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// ErrorText returns the start of the tool's error message.
+// ErrorText returns the start of the tool's error message, and what the box of its
+// server has to do with it.
 func (a Answer) ErrorText() string {
 	const most = 2000
 	text := a.Text()
@@ -89,7 +91,7 @@ func (a Answer) ErrorText() string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… %d bytes in all", len(text))
 	}
-	return text
+	return text + a.Beyond
 }
 
 // A Reply is what a script gets for a call. Whoever runs the script makes it and

@@ -24,6 +24,9 @@ type Box struct {
 	// Net reports that it reaches no host but Hosts: names or addresses.
 	Net   bool
 	Hosts []string
+	// Beyond says what of an error that a tool answered with the box may be the reason
+	// for, and the way out; nil without a box.
+	Beyond func(text string) string
 }
 
 // here reports whether it reaches no machine but this one.

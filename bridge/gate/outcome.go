@@ -54,6 +54,9 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		answer, err = parseAnswer(c.tool, reply)
 		r.remember(c, reply)
 	}
+	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
+		answer.Beyond = box.Beyond(answer.ErrorText())
+	}
 	c.landed(err == nil && !answer.IsError)
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)

@@ -3,7 +3,6 @@ package relay
 import (
 	"errors"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +21,6 @@ func (r *Relay) answer(conn net.PacketConn) {
 			if !r.goesOn(err) {
 				return
 			}
-			r.pause()
 			continue
 		}
 		if reply, ok := r.reply(b[:n]); ok {
@@ -30,9 +28,6 @@ func (r *Relay) answer(conn net.PacketConn) {
 		}
 	}
 }
-
-// hostName matches the names that hosts have.
-var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_.-]*[a-z0-9])?$`)
 
 // ttl is for how many seconds an answer holds. The addresses of a box never change.
 const ttl = 60
@@ -55,11 +50,7 @@ func (r *Relay) reply(message []byte) (reply []byte, ok bool) {
 	}
 	if !known {
 		answer.RCode = dnsmessage.RCodeNameError
-		// What is noted is shown to people, and to be copied into a command: a name can
-		// have any bytes.
-		if hostName.MatchString(name) {
-			r.refuse(name)
-		}
+		r.refuse(name)
 	}
 	b := dnsmessage.NewBuilder(nil, answer)
 	b.EnableCompression()

@@ -173,14 +173,6 @@ func (r *Relay) serve(s Socket) error {
 // closing closes what is served when the relay ends.
 func (r *Relay) closing(c io.Closer) { context.AfterFunc(r.ctx, func() { c.Close() }) }
 
-// pause waits a moment, or for the end.
-func (r *Relay) pause() {
-	select {
-	case <-time.After(50 * time.Millisecond):
-	case <-r.ctx.Done():
-	}
-}
-
 func (r *Relay) accept(l net.Listener, port uint16) {
 	for {
 		in, err := l.Accept()
@@ -188,8 +180,7 @@ func (r *Relay) accept(l net.Listener, port uint16) {
 			if !r.goesOn(err) {
 				return
 			}
-			r.pause() // this one is gone, or there are no descriptors; the next may be there
-			continue
+			continue // this one is gone; the next may not be
 		}
 		select {
 		case r.room <- struct{}{}:

@@ -181,21 +181,21 @@ func (b *Boxes) TryIn(text []byte, at string) (next []byte, from string, err err
 // BoxWords says how accepted servers are confined, a line for each; leave is the flag that
 // leaves the boxes out.
 func BoxWords(taken []*Server, leave string) (lines []string) {
-	boxed := 0
+	boxed := -1 // the last line of one that is confined
 	for _, s := range taken {
 		if !s.Accepted || s.There {
 			continue
 		}
 		switch p := s.Boxes.Propose(s.written()); {
 		case len(p.Box) > 0 && s.Unboxed == "":
-			boxed++
+			boxed = len(lines)
 			lines = append(lines, fmt.Sprintf("%s is confined: %s", s.As, canon.Escape(p.Words)))
 		case s.Unboxed != "" || p.Why != "":
 			lines = append(lines, fmt.Sprintf("%s is not confined: %s; codemode-bridge servers test --confined %s tries a box", s.As, cmp.Or(s.Unboxed, p.Why), s.As))
 		}
 	}
-	if boxed > 0 {
-		lines[len(lines)-1] += " (" + leave + " leaves that out)"
+	if boxed >= 0 {
+		lines[boxed] += " (" + leave + " leaves that out)"
 	}
 	return lines
 }

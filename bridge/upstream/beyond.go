@@ -17,7 +17,7 @@ import (
 
 var (
 	// refusal matches what programs write of a path that they could not use.
-	refusal = regexp.MustCompile(`(?i)EACCES|EROFS|EPERM|ENOENT|permission denied|read-only file system|operation not permitted|no such file or directory|not allowed`)
+	refusal = regexp.MustCompile(`(?i)EACCES|EROFS|EPERM|ENOENT|permission denied|read-only file system|operation not permitted|no such file or directory|not allowed|access denied`)
 	// changing matches those that are about a change.
 	changing = regexp.MustCompile(`(?i)EACCES|EROFS|permission denied|read-only file system|mkdir|write|creat|rename|unlink`)
 	// absolute matches absolute paths.
@@ -58,7 +58,7 @@ func (p *process) beyondIn(server, text string) string {
 func said(server string, refused, ways []string) string {
 	text := ""
 	if len(refused) > 0 {
-		text = ", which may have refused it " + strings.Join(refused, ", ")
+		text = ", which may have kept it from " + strings.Join(refused, ", ")
 	}
 	for i, way := range ways {
 		ways[i] = fmt.Sprintf("codemode-bridge servers allow %s %s", server, way)
@@ -78,15 +78,15 @@ func (c *contained) refusals(lines, hosts []string) (refused, ways []string) {
 		}
 	}
 	for _, host := range hosts {
-		add("to reach "+host, "--net "+writtenHost(host))
+		add("reaching "+host, "--net "+writtenHost(host))
 	}
 	for _, line := range lines {
 		if !c.boxed.Box.Net.Any {
 			for _, found := range unreached.FindAllStringSubmatch(line, -1) {
-				add("to reach "+found[1], "--net "+found[1])
+				add("reaching "+found[1], "--net "+found[1])
 			}
 			if noNetwork.MatchString(line) && c.boxed.Box.Net.None() {
-				add("to reach the network", "--net HOST")
+				add("reaching the network", "--net HOST")
 			}
 		}
 		if refusal.MatchString(line) {
@@ -117,9 +117,9 @@ func (c *contained) needs(path string, change bool) (what, way string) {
 		if dir == string(filepath.Separator) {
 			return "", ""
 		}
-		return "to write " + path, "--write " + dir
+		return "writing " + path, "--write " + dir
 	case err == nil && !in(c.allowed.Read) && !confine.OfSystem(path):
-		return "to read " + path, "--read " + path
+		return "reading " + path, "--read " + path
 	}
 	return "", ""
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -185,11 +186,11 @@ func TestABoxThatIsTooSmall(t *testing.T) {
 		edit  func(*Box)
 		want  []string
 	}{
-		"a write outside": {"write:" + canary, nil, []string{canary, "may have refused it to write " + canary, "codemode-bridge servers allow fake --write " + outside}},
+		"a write outside": {"write:" + canary, nil, []string{canary, "may have kept it from writing " + canary, "codemode-bridge servers allow fake --write " + outside}},
 		"a name":          {"dial:api.example.com:443", nil, []string{"writes ", "no network", "servers allow fake --net"}},
 		"another name": {"dial:evil.example.com:443", func(b *Box) { b.Net.Hosts = []confine.Host{{Name: "api.example.com", Port: 443}} },
-			[]string{"may have refused it to reach evil.example.com", "servers allow fake --net evil.example.com"}},
-		"this machine":      {"dial:" + l.Addr().String(), nil, []string{"connection refused", "to reach the network", "--net HOST"}},
+			[]string{"may have kept it from reaching evil.example.com", "servers allow fake --net evil.example.com"}},
+		"this machine":      {"dial:" + l.Addr().String(), nil, []string{"connection refused", "from reaching the network", "--net HOST"}},
 		"a missing folder":  {"", func(b *Box) { b.Write = []string{outside + "/none"} }, []string{"may write " + outside + "/none, which is not there", "take it out of confine.write"}},
 		"a wrong box":       {"", func(b *Box) { b.Wrong = "it has the workspace: set it" }, []string{"it has the workspace: set it"}},
 		"a missing program": {"", func(b *Box) { b.Run = []string{"no-such-program"} }, []string{"its box may run no-such-program"}},
@@ -217,6 +218,34 @@ func TestABoxThatIsTooSmall(t *testing.T) {
 	}
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("it wrote outside its box")
+	}
+}
+
+// A tool that fails where its box ends says so in its own words; what would let it go on
+// is said beside them.
+func TestAnErrorAtTheEndOfABox(t *testing.T) {
+	outside, err := os.MkdirTemp("/var/tmp", "outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(outside)
+	spec, _ := boxed(t, script{})
+	s := open(t, Options{}, spec)
+	connected(t, s)
+	inside := spec.Box.Write[0]
+	for text, want := range map[string]string{
+		"EROFS: read-only file system, open '" + outside + "/new'":      "from writing " + outside + "/new; if it needs more: codemode-bridge servers allow fake --write " + outside,
+		"Access denied - path outside allowed directories: " + outside:  "from reading " + outside + "; if it needs more: codemode-bridge servers allow fake --read " + outside,
+		"ENOENT: no such file or directory, open '" + inside + "/none'": "",
+		"there is no such issue": "",
+	} {
+		got := s.Beyond("fake", text)
+		if want == "" && got != "" || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if got := s.Beyond("nobody", "EROFS "+outside); got != "" {
+		t.Errorf("of no server: %q", got)
 	}
 }
 
@@ -438,7 +467,7 @@ func TestThroughProxy(t *testing.T) {
 	}
 	defer c.Close()
 	b := make([]byte, 5)
-	if _, err := c.Read(b); err != nil || string(b) != "hello" {
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
 		t.Errorf("read %q, %v", b, err)
 	}
 	got := <-asked

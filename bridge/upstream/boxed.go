@@ -151,15 +151,47 @@ func few(names []string) string {
 }
 
 // Boxed says what holds the child of a server now; nil if it has no box or there is no
-// child.
+// child. Where sessions have children of their own, only what holds all of them counts.
 func (s *Set) Boxed(name string) *Boxed {
 	s.mu.Lock()
 	one := s.servers[name]
+	var owned []*server
+	for of, own := range s.owned {
+		if of.server == name {
+			owned = append(owned, own)
+		}
+	}
 	s.mu.Unlock()
 	if one == nil {
 		return nil
 	}
-	return one.status().Box
+	box := one.status().Box
+	for _, own := range owned {
+		if its := own.status().Box; box != nil && its != nil {
+			box.Held.Writes = box.Held.Writes && its.Held.Writes
+			box.Held.Reads = box.Held.Reads && its.Held.Reads
+			box.Held.Net = box.Held.Net && its.Held.Net
+		}
+	}
+	return box
+}
+
+// Beyond says what of an error that a tool answered with the box of its server may be the
+// reason for, and what lets the server do that; empty if the box is not why.
+func (s *Set) Beyond(name, text string) string {
+	s.mu.Lock()
+	one := s.servers[name]
+	s.mu.Unlock()
+	if one == nil {
+		return ""
+	}
+	one.mu.Lock()
+	now := one.session
+	one.mu.Unlock()
+	if now == nil {
+		return ""
+	}
+	return now.process.beyondIn(name, text)
 }
 
 // A BoxStatus is what keeps the program of a running server, for people and programs.

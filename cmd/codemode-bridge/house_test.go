@@ -36,7 +36,7 @@ var table = map[string][]string{
 	"profiles/known":     {},
 	"profiles/templates": {},
 
-	"sandbox":         {"analysis", "sandbox/wire"},
+	"sandbox":         {"analysis", "sandbox/confine", "sandbox/wire"},
 	"sandbox/confine": {},
 	"sandbox/intl":    {},
 	"sandbox/realm":   {"analysis", "analysis/preview", "sandbox/source", "sandbox/values", "sandbox/web", "sandbox/wire"},

@@ -79,7 +79,8 @@ func (p *parts) box(server string) gate.Box {
 	if in == nil {
 		return gate.Box{Says: upstream.NotConfined}
 	}
-	box := gate.Box{Says: in.Sentence(), Steps: in.On(), Files: in.Held.Writes && in.Held.Reads, Write: in.Box.Write, Read: in.Box.Read, Net: in.Held.Net}
+	box := gate.Box{Says: in.Sentence(), Steps: in.On(), Files: in.Held.Writes && in.Held.Reads, Write: in.Box.Write, Read: in.Box.Read, Net: in.Held.Net,
+		Beyond: func(text string) string { return p.upstreams.Beyond(server, text) }}
 	for _, host := range in.Box.Net.Hosts {
 		box.Hosts = append(box.Hosts, host.Name)
 	}

@@ -166,6 +166,7 @@ func TestBox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			o.delegation = Delegation{}
 			row.narrow(&o)
 			var out bytes.Buffer
 			run, err := o.start(self, func() *exec.Cmd {

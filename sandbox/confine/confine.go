@@ -25,6 +25,7 @@
 //	network    a network of its own, without a way out; see Net
 //	calls      system calls that no server needs are refused
 //	powers     no capability, and no way to get one
+//	limits     its processes and memory are bounded; see Delegation
 //
 // Where the system refuses a step the others hold, and Steps says why; what the box
 // is then still worth, Holds tells.
@@ -96,7 +97,7 @@ func (s Steps) record(step Step, err error) {
 	}
 }
 
-// Off lists the steps that do not hold, with their reasons, in order.
+// Off lists the steps that do not hold, with their reasons, by name.
 func (s Steps) Off() []string {
 	var off []string
 	for _, step := range slices.Sorted(maps.Keys(s)) {

@@ -46,7 +46,7 @@ func restrict(a access, on threads) error {
 	if version >= 2 {
 		rules.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
-	if version >= 3 {
+	if version >= cutting {
 		rules.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
 	if version >= 4 {
@@ -83,6 +83,18 @@ func restrict(a access, on threads) error {
 		}
 	}
 	return on(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+}
+
+// cutting is the first version that knows of cutting files short.
+const cutting = 3
+
+// landlockVersion is what the kernel has; 0 without Landlock.
+func landlockVersion() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version)
 }
 
 // leave adds to a rule set that path, and what is below it, may be used so.

@@ -42,6 +42,10 @@ type order struct {
 
 	Most int   `json:"most"` // processes
 	last error // why it does not end first when memory is short
+
+	// For its control group, which the bridge makes.
+	delegation   Delegation
+	memory, swap int64
 }
 
 // An answer is what the launcher says before it starts the program.
@@ -233,6 +237,9 @@ func (o order) landlock() error {
 	if read, write := kept(o.Places); read != "" && !o.Root {
 		return fmt.Errorf("cannot keep %s from being changed, inside %s", read, write)
 	}
+	if !o.Root && landlockVersion() < cutting {
+		return errors.New("this kernel lets a program empty any file")
+	}
 	return nil
 }
 
@@ -291,8 +298,10 @@ func dropPowers() error {
 	if err := startingThread(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot, 0); err != nil {
 		return fmt.Errorf("giving up root's powers: %w", err)
 	}
+	// From this thread alone, which starts the program: to reach all of them so many times
+	// takes seconds where the machine is busy.
 	for power := range uintptr(64) {
-		err := startingThread(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, power, 0)
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, power, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) {
 			break // the kernel has no more
 		}

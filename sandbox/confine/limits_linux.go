@@ -10,8 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostProcesses bounds the processes of a box, threads counted. A browser has some hundred.
-const mostProcesses = 4096
+// mostSwap bounds the swap of a box with a control group. An idle box may be swapped out in
+// part, and one that runs wild can't fill the swap.
+const mostSwap = 1 << 30
+
+// group puts the launcher, which has no order yet, into a control group of its own.
+func (o order) group(launcher int) (*Group, error) {
+	g, err := o.delegation.NewGroup("codemode-box", Bounds{Memory: o.memory, Swap: o.swap, Processes: o.Most})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Add(launcher); err != nil {
+		g.Remove()
+		return nil, fmt.Errorf("moving into a control group: %w", err)
+	}
+	return g, nil
+}
 
 // limits bounds what the box can take of the machine. Where memory gets short, the box ends
 // before the rest.

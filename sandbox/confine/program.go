@@ -40,6 +40,7 @@ type Program struct {
 
 	control io.Closer
 	temp    ending
+	remove  func() // its control group; nil: it has none
 }
 
 // An ending removes a folder when it is closed, if there is one.
@@ -58,6 +59,9 @@ func (p *Program) Close() {
 		s.File.Close()
 	}
 	p.temp.Close()
+	if p.remove != nil {
+		p.remove()
+	}
 }
 
 // variable returns the value of an environment's last entry of that name.

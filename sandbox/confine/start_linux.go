@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startTimeout is how long the launcher may take until the program starts.
-const startTimeout = 10 * time.Second
+// startTimeout is how long the launcher may take until the program starts: on a busy
+// machine seconds. One that ends is noticed at once.
+const startTimeout = time.Minute
 
 // namespaces are what a server has of its own: users, so that it has no power outside;
 // mounts; process numbers; message queues; a host name.
@@ -79,7 +80,7 @@ func (b Box) order() (order, error) {
 	places, links, err := b.places()
 	return order{
 		Box: b, Namespaces: true, Root: true, Places: places, Links: links, Most: mostProcesses,
-		Group: "no control group is delegated to this program",
+		delegation: Delegated(), memory: mostMemory, swap: mostSwap,
 	}, err
 }
 
@@ -136,6 +137,14 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 		return nil, err
 	}
 	theirs.Close()
+	remove := func() {}
+	if !o.Watch {
+		if group, err := o.group(cmd.Process.Pid); err != nil {
+			o.Group = err.Error()
+		} else {
+			remove = group.Remove
+		}
+	}
 	a, files, err := o.talk(ours)
 	if err == nil && a.Changed {
 		err = errors.New(a.Failed)
@@ -149,12 +158,13 @@ func (o order) start(launcher string, cmd *exec.Cmd) (_ *Program, err error) {
 	if err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
+		remove()
 		for _, f := range files {
 			f.Close()
 		}
 		return nil, err
 	}
-	p := &Program{Cmd: cmd, Steps: a.Steps, control: ours, temp: temp}
+	p := &Program{Cmd: cmd, Steps: a.Steps, control: ours, temp: temp, remove: remove}
 	for i, s := range a.Sockets {
 		p.Sockets = append(p.Sockets, Socket{File: files[i], Kind: s.Kind, Port: s.Port})
 	}
@@ -215,11 +225,16 @@ func (o order) talk(conn *os.File) (a answer, files []*os.File, err error) {
 	}
 	r := &rightsReader{conn: conn}
 	b, err = readFrame(r)
-	if err != nil {
-		return a, r.files, fmt.Errorf("hearing of the launcher: %w", err)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return a, r.files, fmt.Errorf("the launcher has not made the box within %v", startTimeout)
+	case errors.Is(err, io.EOF):
+		return a, r.files, errors.New("the launcher ended before it had made the box; it must be the codemode-worker that came with this program")
+	case err != nil:
+		return a, r.files, fmt.Errorf("reading what the launcher says: %w", err)
 	}
 	if err := json.Unmarshal(b, &a); err != nil {
-		return a, r.files, fmt.Errorf("hearing of the launcher: %w", err)
+		return a, r.files, fmt.Errorf("reading what the launcher says: %w", err)
 	}
 	if len(r.files) != len(a.Sockets) {
 		return a, r.files, fmt.Errorf("the launcher passed on %d sockets and not %d", len(r.files), len(a.Sockets))
@@ -240,11 +255,12 @@ func (r *rightsReader) Read(b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = errors.Join(raw.Read(func(fd uintptr) bool {
-		n, used, _, _, err = unix.Recvmsg(int(fd), b, rights, unix.MSG_CMSG_CLOEXEC)
-		return !errors.Is(err, unix.EAGAIN)
-	}), err)
-	if err != nil {
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		n, used, _, _, failed = unix.Recvmsg(int(fd), b, rights, unix.MSG_CMSG_CLOEXEC)
+		return !errors.Is(failed, unix.EAGAIN)
+	})
+	if err := errors.Join(err, failed); err != nil {
 		return 0, err
 	}
 	if n == 0 {

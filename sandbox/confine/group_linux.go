@@ -1,6 +1,7 @@
-package sandbox
+package confine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,12 +11,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A delegation is a folder of the control group tree that was delegated to us: each
-// worker gets a group in it, beside our own.
+// A Delegation is a folder of the control group tree that was delegated to us: each
+// worker and each box gets a group in it, beside our own.
 //
 // It is the folder above our own group. A group that contains processes can't enable
 // the memory controller for its children, so whoever starts us must put us one level
@@ -23,13 +25,14 @@ import (
 //
 //	Delegate=memory pids
 //	DelegateSubgroup=bridge
-type delegation struct {
+type Delegation struct {
 	folder string
-	err    error // why there is none
+	err    error                         // why there is none
+	write  func(name, text string) error // nil: put
 }
 
-// delegated finds our delegation, once.
-var delegated = sync.OnceValue(func() delegation {
+// Delegated finds our delegation, once.
+var Delegated = sync.OnceValue(func() Delegation {
 	return findDelegation("/sys/fs/cgroup", "/proc/self/cgroup")
 })
 
@@ -37,10 +40,10 @@ var errNotDelegated = errors.New("no control group is delegated to this program"
 
 // findDelegation looks in the tree below root for the group that the file own
 // names, in the form of /proc/self/cgroup.
-func findDelegation(root, own string) delegation {
+func findDelegation(root, own string) Delegation {
 	b, err := os.ReadFile(own)
 	if err != nil {
-		return delegation{err: errors.New("not supported by this kernel")}
+		return Delegation{err: errors.New("not supported by this kernel")}
 	}
 	for line := range strings.Lines(string(b)) {
 		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/")
@@ -52,11 +55,11 @@ func findDelegation(root, own string) delegation {
 			continue
 		}
 		if err := handOn(folder); err != nil {
-			return delegation{err: fmt.Errorf("handing memory and pids on: %w", err)}
+			return Delegation{err: fmt.Errorf("handing memory and pids on: %w", err)}
 		}
-		return delegation{folder: folder}
+		return Delegation{folder: folder}
 	}
-	return delegation{err: errNotDelegated}
+	return Delegation{err: errNotDelegated}
 }
 
 // isDelegated reports whether a folder was delegated to us. Root may write anywhere,
@@ -96,23 +99,32 @@ func put(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A cgroup is the control group of one worker.
-type cgroup struct {
+// A Group is a control group of one program and what it starts.
+type Group struct {
 	folder *os.File
+	write  func(name, text string) error
+}
+
+// Bounds is what a group may take.
+type Bounds struct {
+	Memory    int64 // bytes
+	Swap      int64 // bytes
+	Processes int   // threads counted
 }
 
 var groupNumber atomic.Int64
 
-// maxThreads bounds the threads of a worker. Go starts one for each processor
-// and each system call that blocks.
-const maxThreads = 256
-
-// newGroup makes a group that may take so many bytes of memory and no swap.
-func (d delegation) newGroup(memory int64) (*cgroup, error) {
-	if d.err != nil {
-		return nil, d.err
+// NewGroup makes a group that may take no more than its bounds, and whose processes end
+// together when they reach that of memory. Its name begins as given.
+func (d Delegation) NewGroup(name string, b Bounds) (*Group, error) {
+	if d.folder == "" {
+		return nil, cmp.Or(d.err, errNotDelegated)
 	}
-	path := filepath.Join(d.folder, fmt.Sprintf("codemode-worker-%d-%d", os.Getpid(), groupNumber.Add(1)))
+	write := d.write
+	if write == nil {
+		write = put
+	}
+	path := filepath.Join(d.folder, fmt.Sprintf("%s-%d-%d", name, os.Getpid(), groupNumber.Add(1)))
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, fmt.Errorf("making a control group: %w", err)
 	}
@@ -120,12 +132,12 @@ func (d delegation) newGroup(memory int64) (*cgroup, error) {
 		file, value string
 		optional    bool
 	}{
-		{"memory.max", strconv.FormatInt(memory, 10), false},
-		{"pids.max", strconv.Itoa(maxThreads), false},
-		{"memory.swap.max", "0", true}, // missing on systems without swap
+		{"memory.max", strconv.FormatInt(b.Memory, 10), false},
+		{"pids.max", strconv.Itoa(b.Processes), false},
+		{"memory.swap.max", strconv.FormatInt(b.Swap, 10), true}, // missing on systems without swap
 		{"memory.oom.group", "1", true},
 	} {
-		err := put(filepath.Join(path, limit.file), limit.value)
+		err := write(filepath.Join(path, limit.file), limit.value)
 		if err != nil && !limit.optional {
 			os.Remove(path)
 			return nil, fmt.Errorf("limiting a control group: %w", err)
@@ -136,11 +148,27 @@ func (d delegation) newGroup(memory int64) (*cgroup, error) {
 		os.Remove(path)
 		return nil, fmt.Errorf("opening a control group: %w", err)
 	}
-	return &cgroup{folder}, nil
+	return &Group{folder, write}, nil
 }
 
-// remove removes the group; its process has ended.
-func (g *cgroup) remove() {
-	os.Remove(g.folder.Name())
-	g.folder.Close()
+// FD is a descriptor of the group's folder, which starts a process in it.
+func (g *Group) FD() int { return int(g.folder.Fd()) }
+
+// Add moves a process into the group. What it starts from then on belongs there too.
+func (g *Group) Add(pid int) error {
+	return g.write(filepath.Join(g.folder.Name(), "cgroup.procs"), strconv.Itoa(pid))
+}
+
+// Remove removes the group. Its processes have ended or are about to; one that does not
+// is killed.
+func (g *Group) Remove() {
+	defer g.folder.Close()
+	path := g.folder.Name()
+	const patience = 64 * time.Millisecond
+	for wait := time.Millisecond; errors.Is(os.Remove(path), unix.EBUSY) && wait < time.Second; wait *= 2 {
+		if wait >= patience {
+			_ = g.write(filepath.Join(path, "cgroup.kill"), "1") // since Linux 5.14
+		}
+		time.Sleep(wait)
+	}
 }
