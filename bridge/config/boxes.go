@@ -108,6 +108,12 @@ func (c *checker) folders(paths Folders, at, key string) {
 			continue
 		}
 		paths[i] = c.fromFolder(path, place)
+		if meant := didYouMean(path, []string{WorkspaceWord}); meant != "" {
+			if _, err := os.Stat(paths[i]); errors.Is(err, fs.ErrNotExist) {
+				c.at(place, fmt.Sprintf("there is no folder %s beside this file", strconv.Quote(path)), meant)
+				continue
+			}
+		}
 		if c.sound(place) {
 			c.tooMuch(paths[i], place, key, strconv.Quote(path))
 		}

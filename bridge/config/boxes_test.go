@@ -331,3 +331,19 @@ func TestIdentityHasTheBox(t *testing.T) {
 		t.Error("the same box in other words is another identity")
 	}
 }
+
+// A word that was most likely meant to be workspace is no folder beside the file, unless
+// there is one.
+func TestAlmostTheWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	const want = `there is no folder "worksapce" beside this file (hint: did you mean "workspace"?)`
+	if _, err := boxed(t, dir, `{"write": ["worksapce"]}`, ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "worksapce"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boxed(t, dir, `{"read": ["worksapce"]}`, ""); err != nil {
+		t.Error(err)
+	}
+}
