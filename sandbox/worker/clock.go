@@ -100,6 +100,20 @@ func (c *clock) used() time.Duration {
 	return cpu
 }
 
+// over returns the limit that the run has exceeded, whether or not it was told so in
+// time; empty if none. The clock must be paused.
+func (c *clock) over() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped != "" {
+		return c.stopped
+	}
+	if limit, left := c.left(time.Time{}); left <= 0 {
+		return limit
+	}
+	return ""
+}
+
 // measure returns what the run has used up to a moment.
 func (c *clock) measure(now time.Time) (cpu, wall time.Duration) {
 	wall = c.spent

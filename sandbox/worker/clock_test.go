@@ -145,3 +145,32 @@ func TestClockOfABusyMachine(t *testing.T) {
 		})
 	}
 }
+
+// A run that exceeded a limit is known to have done so even if the timer never had its turn.
+func TestClockThatComesTooLate(t *testing.T) {
+	for name, row := range map[string]struct {
+		share float64 // of a processor, that the process has
+		runs  time.Duration
+		want  string
+	}{
+		"in time":           {1, 999 * time.Millisecond, ""},
+		"too much CPU time": {1, time.Second, wire.LimitCPU},
+		"starved":           {.1, wire.WallFactor * time.Second, wire.LimitWall},
+		"starved, in time":  {.1, wire.WallFactor*time.Second - time.Millisecond, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			c := newClock(func() {}, func(string) {})
+			c.cpu = func() time.Duration { return time.Duration(float64(time.Since(began)) * row.share) }
+			defer c.close()
+			c.begin(time.Second, func(string) { t.Errorf("%s: the timer had its turn", name) })
+			c.resume()
+			c.timer.Stop()
+			time.Sleep(row.runs)
+			c.pause()
+			if got := c.over(); got != row.want {
+				t.Errorf("%s: over %q, want %q", name, got, row.want)
+			}
+		})
+	}
+}

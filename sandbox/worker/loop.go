@@ -94,6 +94,10 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 		result, fail = nil, realm.ResultFailure(header.Limits.Result)
 	}
 	r.pause()
+	// A match that ran out of time counted as no match: the result may be wrong.
+	if over := w.clock.over(); over != "" && fail == nil {
+		result, fail = nil, realm.TimeFailure(over, limit)
+	}
 	w.watch.finish()
 	done := wire.Done{
 		Run: header.ID, Calls: r.calls, CPU: w.clock.used(), LogsDropped: r.logsDropped, Taken: r.taken,
