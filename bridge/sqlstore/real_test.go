@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"codemode-bridge/bridge/ledger"
@@ -17,11 +18,26 @@ func init() {
 	parts["sync"] = func(args []string) error { return failingSync(args[0]) }
 }
 
-// TestRealKilled is TestKilled, often enough to meet every moment.
-func TestRealKilled(t *testing.T) { killed(t, 1000) }
+// TestRealKilled is TestKilled, often enough to meet every moment: a thousand
+// kills, on five logs.
+func TestRealKilled(t *testing.T) {
+	for log := range 5 {
+		t.Run(fmt.Sprint("log-", log), func(t *testing.T) {
+			t.Parallel()
+			killed(t, 200)
+		})
+	}
+}
 
 // TestRealDamagedBytes is TestDamagedBytes over much of the file.
-func TestRealDamagedBytes(t *testing.T) { damageBytes(t, 5000) }
+func TestRealDamagedBytes(t *testing.T) {
+	for part := range 5 {
+		t.Run(fmt.Sprint("part-", part), func(t *testing.T) {
+			t.Parallel()
+			damageBytes(t, 1000)
+		})
+	}
+}
 
 // TestRealFailedSync has the n-th sync of the disk fail, for every n that a
 // short life of the store has. The next sync would succeed, although what was
@@ -32,25 +48,30 @@ func TestRealFailedSync(t *testing.T) {
 	if err != nil {
 		t.Skip("strace is not installed")
 	}
-	failed := 0
-	for n := 1; n <= 45; n++ {
-		path := filepath.Join(t.TempDir(), "audit.db")
-		cmd := child(t, "sync", path)
-		cmd.Args = append([]string{strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
-			"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", n)}, cmd.Path)
-		cmd.Path = strace
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("sync %d fails: %v\n%s", n, err, out)
+	const syncs = 45
+	var refused atomic.Int32
+	t.Run("syncs", func(t *testing.T) {
+		for n := 1; n <= syncs; n++ {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				cmd := child(t, "sync", filepath.Join(t.TempDir(), "audit.db"))
+				cmd.Args = append([]string{strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
+					"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", n)}, cmd.Path)
+				cmd.Path = strace
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("sync %d fails: %v\n%s", n, err, out)
+				}
+				if string(out) == "refused\n" {
+					refused.Add(1)
+				}
+			})
 		}
-		if string(out) == "refused\n" {
-			failed++
-		}
-	}
-	if failed == 0 {
+	})
+	if refused.Load() == 0 {
 		t.Error("no record was refused: the syncs that fail are not those of records")
 	}
-	t.Logf("%d of 45 failing syncs refused a record", failed)
+	t.Logf("%d of %d failing syncs refused a record", refused.Load(), syncs)
 }
 
 // failingSync records, one record a transaction, each synced, while one sync of
