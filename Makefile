@@ -87,7 +87,7 @@ pictures: ## draw the pictures of the README anew, from the real thing; needs Ch
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update
 
 soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)
-	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox
+	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox ./cmd/codemode-bridge
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge

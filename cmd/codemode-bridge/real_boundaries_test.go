@@ -1,4 +1,4 @@
-//go:build real
+//go:build real || long
 
 package main_test
 
@@ -27,7 +27,13 @@ import (
 // files edited meanwhile, and every bridge tries to resume every run. Whatever the order,
 // a run calls only the server of its configuration; no call is made twice, none after a
 // denial, and none without an approval if the policy asked for one when the run began.
-func TestRealBoundaries(t *testing.T) {
+func TestRealBoundaries(t *testing.T) { playReals(t, 80) }
+
+// TestLongBoundaries is TestRealBoundaries in many more orders.
+func TestLongBoundaries(t *testing.T) { playReals(t, 1000) }
+
+// playReals plays the orders of n seeds.
+func playReals(t *testing.T, n int64) {
 	programs(t)
 	seeds := make(chan int64)
 	var wait sync.WaitGroup
@@ -38,7 +44,7 @@ func TestRealBoundaries(t *testing.T) {
 			}
 		})
 	}
-	for seed := range int64(200) {
+	for seed := range n {
 		seeds <- seed
 	}
 	close(seeds)
