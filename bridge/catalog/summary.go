@@ -47,3 +47,30 @@ func (v *View) Describe(limit int) string {
 	}
 	return line(n)
 }
+
+// Tools are the tools that the view shows, by server and raw name, without discovery
+// functions and saved scripts. Not to be modified.
+func (v *View) Tools() []*Tool {
+	listed := v.seen().listed
+	for i, t := range listed {
+		if t.Saved != nil {
+			return listed[:i]
+		}
+	}
+	return listed
+}
+
+// Having is the first tool with a raw name and, among its arguments, all of these; nil
+// if the view shows none.
+func (v *View) Having(name string, arguments ...string) *Tool {
+	for _, t := range v.Tools() {
+		if t.Name != name || t.Unread != "" {
+			continue
+		}
+		has := t.Arguments()
+		if !slices.ContainsFunc(arguments, func(a string) bool { return !slices.Contains(has, a) }) {
+			return t
+		}
+	}
+	return nil
+}

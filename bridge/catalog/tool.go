@@ -78,6 +78,9 @@ type Tool struct {
 // that it deals with what is.
 var deprecation = regexp.MustCompile(`DEPRECATED|^\W*[Dd]eprecated\b|[.!\])]\s+Deprecated\b|\b[Tt]his (tool|function|method) is (now )?deprecated\b`)
 
+// Deprecated reports whether the server says that the tool should not be used any more.
+func (t *Tool) Deprecated() bool { return t.deprecated }
+
 func deprecated(d Definition) bool {
 	return deprecation.MatchString(d.Title) || deprecation.MatchString(d.Description[:min(len(d.Description), maxIndexed)])
 }
