@@ -115,7 +115,7 @@ func (r *run) notes() []string {
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
 		}
 	}
-	return append(notes, r.end.result.Notes...)
+	return append(append(notes, r.gate.Remarks()...), r.end.result.Notes...)
 }
 
 // limitHints say what to do about a limit, by its name.

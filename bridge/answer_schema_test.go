@@ -67,6 +67,7 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 	spec := asks(func(p *profiles.ProfileSpec) { p.ElicitationFallback = ptr(profiles.FallbackQueue.String()) })
 	patience := profiles.Duration(100 * time.Millisecond)
 	spec.ClientPatience = &profiles.Patience{Default: &patience}
+	spec.Profiles["other"] = &profiles.ProfileSpec{} // so that each has a tool of its own
 	b := newBench(t, spec)
 	b.approvers.Store(true)
 	eras(t, b, func() *mcp.ClientOptions { return nil }, func(t *testing.T, c *mcp.ClientSession) {
@@ -80,7 +81,7 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 				declared++
 			}
 		}
-		if declared != 3 { // eval, codemode_eval_p and eval_resume
+		if declared != 4 { // eval, codemode_eval_p, codemode_eval_other and eval_resume
 			t.Errorf("%d tools have an output schema", declared)
 		}
 		for _, row := range []struct {

@@ -387,6 +387,12 @@ func TestToolsFollowTheView(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"codemode_eval_safe", "eval", "eval_resume", "get_tools", "search_tools"}) {
 		t.Errorf("tools %q", got)
 	}
+	// Where the default profile is the only one, eval stands for both.
+	b.Replace(newView(t, profiles.Spec{DefaultProfile: ptr("safe"), Profiles: map[string]*profiles.ProfileSpec{"safe": {Allowlist: []string{"b__*", "search_tools", "get_tools"}}}}, "new"))
+	<-changed
+	if got := names(); !slices.Equal(got, []string{"eval", "eval_resume", "get_tools", "search_tools"}) {
+		t.Errorf("tools %q", got)
+	}
 	b.Replace(newView(t, profiles.Spec{}))
 	<-changed
 	if got := names(); !slices.Equal(got, []string{"eval", "get_tools", "search_tools"}) {

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,19 +102,7 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if answer.IsError {
 		return failure(answer.Text()), nil
 	}
-	return &mcp.CallToolResult{
-		StructuredContent: asObject(answer.Structured),
-		Content:           []mcp.Content{&mcp.TextContent{Text: string(answer.Structured)}},
-	}, nil
-}
-
-// asObject returns v if it is a JSON object and {"result": v} if it is not:
-// older clients take nothing else for structured content.
-func asObject(v json.RawMessage) any {
-	if t := bytes.TrimSpace(v); len(t) > 0 && t[0] == '{' {
-		return v
-	}
-	return map[string]json.RawMessage{"result": v}
+	return surface.Found(answer.Structured, answer.Text()), nil
 }
 
 // report tells the client what upstream servers log and, if it asked to be told,

@@ -57,6 +57,9 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 	}
 	eval("eval", "Run a script", "")
 	for _, profile := range view.Profiles.Names() {
+		if view.Profiles.Alone() {
+			break
+		}
 		eval("codemode_eval_"+profile, "Run a script ("+profile+")", profile)
 	}
 	sees := view.Sees("").Names()

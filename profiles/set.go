@@ -50,6 +50,13 @@ func (s *Set) Names() []string { return sortedKeys(s.profiles) }
 // that name the bridge's own files, and asks only about changed tools.
 func (s *Set) Default() *Profile { return s.defaultProfile }
 
+// Alone reports whether the default profile is the only one, so that `eval` stands for
+// it and it needs no tool of its own.
+func (s *Set) Alone() bool {
+	_, ok := s.profiles[s.defaultProfile.Name()]
+	return ok && len(s.profiles) == 1
+}
+
 // Unrestricted returns the profile with no restriction of its own.
 func (s *Set) Unrestricted() *Profile { return s.unrestricted }
 

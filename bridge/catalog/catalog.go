@@ -31,7 +31,8 @@ type Sources struct {
 	// were written down when the tools first got them. It decides before Order does.
 	// What is no legal name, what another tool keeps already, and the tools of servers
 	// that are not configured count as absent. It may be nil.
-	Kept map[ToolRef]string
+	Kept   map[ToolRef]string
+	Absent []Absent // servers whose tools are not known
 	// Observed, if not nil, tells of a tool's past answers in about limit
 	// bytes. It is asked whenever a declaration is shown by a discovery
 	// function, and may be called concurrently: this is the one thing that
@@ -51,6 +52,7 @@ type Catalog struct {
 	naming   *naming
 	spelled  func() spellings
 	saved    map[string]*Tool // by name
+	absent   []Absent         // by name
 	observed func(t *Tool, limit int) Observation
 	index    func() *index   // of listed
 	all      func() *visible // the view of everything
@@ -64,7 +66,7 @@ func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build()
 // could tell apart in a call, one is kept, the same one each time; likewise of two
 // scripts with the same name.
 func (from Sources) Build() *Catalog {
-	c := &Catalog{observed: from.Observed, saved: make(map[string]*Tool, len(from.Scripts))}
+	c := &Catalog{observed: from.Observed, absent: sortAbsent(from.Absent), saved: make(map[string]*Tool, len(from.Scripts))}
 	for _, d := range discovery {
 		c.tools = append(c.tools, &Tool{Definition: d, Digest: d.Digest(), path: d.Name})
 	}
@@ -76,7 +78,7 @@ func (from Sources) Build() *Catalog {
 		for _, d := range s.Tools {
 			c.tools = append(c.tools, &Tool{
 				Definition: d, Server: s.Name, Stale: s.Stale, Unread: s.Unread[d.Name],
-				Digest: d.Digest(), path: s.Name + "__" + d.Name,
+				Digest: d.Digest(), path: s.Name + "__" + d.Name, deprecated: deprecated(d),
 			})
 		}
 	}
@@ -140,7 +142,7 @@ func (c *Catalog) saveScripts(scripts []Script) []*Tool {
 
 // Revision changes whenever a tool or saved script comes, goes or is defined
 // differently, and when what is said of it as Unread or as broken changes. Whether
-// a list is Stale makes no difference.
+// a list is Stale, and which servers are Absent, makes no difference.
 func (c *Catalog) Revision() string { return c.revision }
 
 // Tools are all tools, the discovery functions first, then by server and raw

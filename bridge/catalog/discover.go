@@ -25,15 +25,14 @@ var discovery = []Definition{
 		Name:  SearchTools,
 		Title: "Search tools",
 		Description: "Find tools and saved scripts by words of their names, descriptions and parameters; best first, [] if nothing fits. " +
-			"The best five come with declarations.",
+			"The best come with declarations. Without a limit the answer is short.",
 		Input: json.RawMessage(`{"type":"object","required":["query"],"additionalProperties":false,"properties":{` +
 			`"query":{"type":"string","minLength":1,"maxLength":1000,"description":"What the tool should do, in a few words, such as: create issue"},` +
 			`"server":{"type":"string","description":"Only tools of this server"},` +
-			`"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Tools to give at most"}}}`),
+			`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"Tools to give at most; without it, as many as fit in 400 tokens"}}}`),
 		Output: json.RawMessage(`{"type":"array","items":{"type":"object","required":["name","summary"],"properties":{` +
 			`"name":{"type":"string"},"summary":{"type":"string"},"declaration":{"type":"string"},` +
-			`"unmatched":{"type":"array","items":{"type":"string"},"description":"Words of the query that this tool doesn't have"},` +
-			`"stale":{"type":"boolean","description":"Its server has not listed it again since the bridge started"}}}}`),
+			`"unmatched":{"type":"array","items":{"type":"string"},"description":"Words of the query that this tool doesn't have"}}}}`),
 		Annotations: honest,
 	},
 	{
@@ -47,7 +46,7 @@ var discovery = []Definition{
 		Output: json.RawMessage(`{"type":"object","required":["tools","total"],"properties":{` +
 			`"servers":{"type":"array","items":{"type":"object","required":["server","tools"],"properties":{"server":{"type":"string"},"tools":{"type":"integer"}}}},` +
 			`"tools":{"type":"array","items":{"type":"object","required":["name","summary"],"properties":{` +
-			`"name":{"type":"string"},"summary":{"type":"string"},"declaration":{"type":"string"},"stale":{"type":"boolean"}}}},` +
+			`"name":{"type":"string"},"summary":{"type":"string"},"declaration":{"type":"string"}}}},` +
 			`"total":{"type":"integer"},"next":{"type":"string","description":"Cursor of the next page"}}}`),
 		Annotations: honest,
 	},
@@ -58,7 +57,7 @@ var discovery = []Definition{
 		Input: json.RawMessage(`{"type":"object","required":["name"],"additionalProperties":false,"properties":{` +
 			`"name":{"type":"string","minLength":1,"description":"Name of the tool, such as github__create_issue"}}}`),
 		Output: json.RawMessage(`{"type":"object","required":["name","summary","declaration"],"properties":{` +
-			`"name":{"type":"string"},"summary":{"type":"string"},"declaration":{"type":"string"},"stale":{"type":"boolean"}}}`),
+			`"name":{"type":"string"},"summary":{"type":"string"},"declaration":{"type":"string"}}}`),
 		Annotations: honest,
 	},
 }
@@ -80,62 +79,68 @@ func (e *ArgumentError) Error() string { return e.Function + ": " + e.Message }
 
 // Discover answers a discovery function from the view; the shapes of answers
 // stand in the package comment. The caller has decided that the function may be
-// called. Arguments are read strictly: an unknown name, a wrong type or a
+// called. The note is a line about the answer that has no place in it, for whoever asked:
+// why there is nothing, and which servers could not be searched; "" if there is nothing to
+// say. Arguments are read strictly: an unknown name, a wrong type or a
 // missing argument is an *ArgumentError, and so is an outdated cursor or an unknown
 // server. An unknown tool is an *UnknownError.
-func Discover(v *View, function string, args json.RawMessage) (json.RawMessage, error) {
-	var answer any
+func Discover(v *View, function string, args json.RawMessage) (answer json.RawMessage, note string, err error) {
+	what, note, err := discover(v, function, args)
+	if err != nil {
+		return nil, "", err
+	}
+	answer, err = writeAnswer(function, what)
+	return answer, note, err
+}
+
+func discover(v *View, function string, args json.RawMessage) (answer any, note string, err error) {
 	switch function {
 	case SearchTools:
 		a, err := readArguments(function, args, "query", "server", "limit")
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		q := SearchQuery{Query: a.text("query", true, 1000), Server: a.text("server", false, 256), Limit: a.count("limit", MaxLimit)}
 		a.server(v, &q.Server)
 		if a.err != nil {
-			return nil, a.err
+			return nil, "", a.err
 		}
-		answer = v.Search(q).Tools
+		found := v.Search(q)
+		return found.Tools, found.Note(q), nil
 	case GetTools:
 		a, err := readArguments(function, args, "server", "cursor", "limit")
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		q := PageQuery{Server: a.text("server", false, 256), Cursor: a.text("cursor", false, 256), Limit: a.count("limit", maxPage)}
 		a.server(v, &q.Server)
 		if a.err != nil {
-			return nil, a.err
+			return nil, "", a.err
 		}
 		page, err := v.Page(q)
 		if err != nil {
-			return nil, &ArgumentError{function, err.Error()}
+			return nil, "", &ArgumentError{function, err.Error()}
 		}
-		answer = page
+		if absent := ListAbsent(v.Absent(), 300); absent != "" && q.Server == "" && q.Cursor == "" {
+			note = "not listed: " + absent
+		}
+		return page, note, nil
 	case GetToolSchema:
 		a, err := readArguments(function, args, "name")
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		name := a.text("name", true, 1000)
 		if a.err != nil {
-			return nil, a.err
+			return nil, "", a.err
 		}
 		t, err := v.find(name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", function, err)
+			return nil, "", fmt.Errorf("%s: %w", function, err)
 		}
-		answer = Item{Name: t.Script, Summary: t.Summary(), Declaration: v.catalog.show(t, tsdecl.Options{Doc: true}), Stale: t.Stale}
-	default:
-		return nil, &UnknownError{tsdecl.Plain(function, MaxName), v.Near(function, 3)}
+		return Item{Name: t.Script, Summary: t.Summary(), Declaration: v.catalog.show(t, tsdecl.Options{Doc: true})}, "", nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // Promise<string> reads better than Promise\u003cstring\u003e
-	if err := e.Encode(answer); err != nil {
-		return nil, fmt.Errorf("writing the answer of %s: %w", function, err)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return nil, "", &UnknownError{tsdecl.Plain(function, MaxName), v.Near(function, 3)}
 }
 
 // arguments are the arguments of one call, read by name. The first thing that

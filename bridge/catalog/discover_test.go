@@ -32,7 +32,7 @@ func TestDiscover(t *testing.T) {
 	for i, f := range archive.Files {
 		function, arguments, _ := strings.Cut(f.Name, " ")
 		got := ""
-		if answer, err := Discover(v, function, json.RawMessage(arguments)); err != nil {
+		if answer, _, err := Discover(v, function, json.RawMessage(arguments)); err != nil {
 			got = "error: " + err.Error() + "\n"
 		} else {
 			var b strings.Builder
@@ -58,12 +58,12 @@ func TestDiscover(t *testing.T) {
 
 func TestDiscoverErrors(t *testing.T) {
 	v := Build(sample(t)).View(nil)
-	_, err := Discover(v, SearchTools, json.RawMessage(`{}`))
+	_, _, err := Discover(v, SearchTools, json.RawMessage(`{}`))
 	var argument *ArgumentError
 	if !errors.As(err, &argument) || argument.Function != SearchTools {
 		t.Errorf("a missing argument: %v", err)
 	}
-	_, err = Discover(v, GetToolSchema, json.RawMessage(`{"name":"create_issue"}`))
+	_, _, err = Discover(v, GetToolSchema, json.RawMessage(`{"name":"create_issue"}`))
 	var unknown *UnknownError
 	if !errors.As(err, &unknown) || len(unknown.Near) == 0 {
 		t.Errorf("an unknown tool: %v", err)
@@ -84,7 +84,7 @@ func TestDiscoverAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := Discover(v, function, arguments)
+		answer, _, err := Discover(v, function, arguments)
 		var argument *ArgumentError
 		var unknown *UnknownError
 		switch {
@@ -104,9 +104,9 @@ func TestDiscoverAnything(t *testing.T) {
 func TestDiscoveryDeclarations(t *testing.T) {
 	c := Build(nil)
 	want := map[string]string{
-		SearchTools:   "codemode.search_tools(args: {query: string; limit?: number; server?: string}): Promise<{name: string; summary: string; declaration?: string; stale?: boolean; unmatched?: string[]}[]>",
-		GetTools:      "codemode.get_tools(args?: {cursor?: string; limit?: number; server?: string}): Promise<{tools: {name: string; summary: string; declaration?: string; stale?: boolean}[]; total: number; next?: string; servers?: {server: string; tools: number}[]}>",
-		GetToolSchema: "codemode.get_tool_schema(args: {name: string}): Promise<{name: string; summary: string; declaration: string; stale?: boolean}>",
+		SearchTools:   "codemode.search_tools(args: {query: string; limit?: number; server?: string}): Promise<{name: string; summary: string; declaration?: string; unmatched?: string[]}[]>",
+		GetTools:      "codemode.get_tools(args?: {cursor?: string; limit?: number; server?: string}): Promise<{tools: {name: string; summary: string; declaration?: string}[]; total: number; next?: string; servers?: {server: string; tools: number}[]}>",
+		GetToolSchema: "codemode.get_tool_schema(args: {name: string}): Promise<{name: string; summary: string; declaration: string}>",
 	}
 	if len(c.Tools()) != len(want) {
 		t.Errorf("%d discovery functions", len(c.Tools()))

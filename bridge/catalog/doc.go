@@ -49,13 +49,18 @@
 // reserved server "", made by Build. Discover answers them, and gives the same
 // answer inside a script and as MCP tools:
 //
-//	search_tools({query, server?, limit?})  -> [{name, summary, declaration?, unmatched?, stale?}], best first
-//	get_tools({server?, cursor?, limit?})   -> {servers?, tools: [{name, summary, declaration?, stale?}], total, next?}
-//	get_tool_schema({name})                 -> {name, summary, declaration, stale?}
+//	search_tools({query, server?, limit?})  -> [{name, summary, declaration?, unmatched?}], best first
+//	get_tools({server?, cursor?, limit?})   -> {servers?, tools: [{name, summary, declaration?}], total, next?}
+//	get_tool_schema({name})                 -> {name, summary, declaration}
 //
 // An entry of search_tools lists under unmatched the words of the query that
-// this tool doesn't have; [] means that nothing fits. The best five entries, and
-// pages of at most five tools, come with declarations.
+// this tool doesn't have; [] means that nothing fits. The best entries, at most five,
+// and pages of at most five tools, come with declarations. Without a limit the answer
+// to a search stays within some 400 tokens.
+//
+// What such a list cannot say stands in a note beside the answer: which words of the query
+// no tool has if nothing was found, and which servers could not be searched, and why (see
+// Absent). An eval tool has it among its notes, search_tools as a tool after the list.
 //
 // The same functions find saved scripts, under the name run("name"), as they are
 // called: codemode.run("name", input). They are not tools: Lookup does not know

@@ -34,7 +34,7 @@ func ExampleView_Search() {
 	all := catalog.Build(servers).View(nil)
 	reading := catalog.Build(servers).View(func(_, tool string) bool { return tool != "create_issue" })
 	for _, view := range []*catalog.View{all, reading} {
-		found := view.Search(catalog.SearchQuery{Query: "open issue quickly"})
+		found := view.Search(catalog.SearchQuery{Query: "open an issue"})
 		for _, tool := range found.Tools {
 			fmt.Println(tool.Name, "-", tool.Summary)
 		}
@@ -42,8 +42,7 @@ func ExampleView_Search() {
 	}
 	// Output:
 	// github__create_issue - Opens an issue
+	// no tool has []
 	// github__list_issues - Lists the issues of a repository
-	// no tool has [quickly]
-	// github__list_issues - Lists the issues of a repository
-	// no tool has [open quickly]
+	// no tool has [open]
 }

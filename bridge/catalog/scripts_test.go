@@ -24,7 +24,7 @@ func TestSavedScriptsAreFound(t *testing.T) {
 	all := withScripts().View(nil)
 	discover := func(v *View, function, args string) string {
 		t.Helper()
-		answer, err := Discover(v, function, json.RawMessage(args))
+		answer, _, err := Discover(v, function, json.RawMessage(args))
 		if err != nil {
 			t.Fatalf("%s %s: %v", function, args, err)
 		}
@@ -102,7 +102,7 @@ func TestObserved(t *testing.T) {
 	}.Build()
 	v := c.View(nil)
 	before, _ := v.Declarations(1000)
-	answer, err := Discover(v, SearchTools, json.RawMessage(`{"query":"find thing"}`))
+	answer, _, err := Discover(v, SearchTools, json.RawMessage(`{"query":"find thing"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

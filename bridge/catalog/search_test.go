@@ -77,9 +77,72 @@ func TestSearchLimits(t *testing.T) {
 			}
 		}
 	}
-	row(0, DefaultLimit)
 	row(3, 3)
-	row(-1, DefaultLimit)
+	row(20, 20)
+}
+
+// Without a limit an answer is short, however much fits and however long it is.
+func TestSearchIsBrief(t *testing.T) {
+	tools := thousands(300)
+	tools = append(tools, real(t, "notion", "linear-tacticlaunch", "brave", "playwright")...)
+	v := Build(tools).View(nil)
+	for _, query := range []string{"issue", "create page", "create", "search", "web search", "click", "update issue title description priority assignee"} {
+		r := v.Search(SearchQuery{Query: query})
+		text, err := encode(r.Tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Tools) == 0 || len(text) > maxAnswer+len("[]") || r.Tools[0].Declaration == "" {
+			t.Errorf("%q: %d tools in %d bytes, the first declared as %q", query, len(r.Tools), len(text), r.Tools[0].Declaration)
+		}
+		if more := v.Search(SearchQuery{Query: query, Limit: MaxLimit}); len(more.Tools)+more.More != len(r.Tools)+r.More {
+			t.Errorf("%q: %d and %d more, with a limit %d and %d more", query, len(r.Tools), r.More, len(more.Tools), more.More)
+		}
+	}
+}
+
+// The bridge's own note tells a model what a list of tools does not.
+func TestSearchNote(t *testing.T) {
+	c := Sources{Servers: sample(t), Absent: []Absent{{"jira", "needs a login"}, {"aws", "connecting"}}}.Build()
+	all := c.View(nil)
+	row := func(v *View, q SearchQuery, want string) {
+		t.Helper()
+		if got := v.Search(q).Note(q); got != want {
+			t.Errorf("%+v: the note is %q, want %q", q, got, want)
+		}
+	}
+	row(all, SearchQuery{Query: "book a flight"}, `search_tools found nothing for "book a flight": no tool has "book", "flight"; not searched: aws (connecting), jira (needs a login)`)
+	row(all, SearchQuery{Query: "take a screenshot"}, "not searched: aws (connecting), jira (needs a login)")
+	row(all, SearchQuery{Query: "take a screenshot", Server: "playwright"}, "")
+	row(c.View(func(server, _ string) bool { return server != "aws" }), SearchQuery{Query: "take a screenshot"}, "not searched: jira (needs a login)")
+	row(Build(sample(t)).View(nil), SearchQuery{Query: "take a screenshot"}, "")
+	row(Build(thousands(300)).View(nil), SearchQuery{Query: "issue"}, `search_tools found 24 more for "issue": give a limit to see them`)
+}
+
+// What its server calls deprecated comes after what it does not, unless it is asked for
+// by name.
+func TestSearchDeprecated(t *testing.T) {
+	v := Build(real(t, "filesystem")).View(nil)
+	names := func(query string) (all []string) {
+		for _, e := range v.Search(SearchQuery{Query: query, Limit: 20}).Tools {
+			all = append(all, e.Name)
+		}
+		return all
+	}
+	if got := names("read file"); len(got) < 3 || got[len(got)-1] != "filesystem__read_file" {
+		t.Errorf("read file finds %v", got)
+	}
+	if got := names("filesystem__read_file"); len(got) == 0 || got[0] != "filesystem__read_file" {
+		t.Errorf("its name finds %v", got)
+	}
+	for text, want := range map[string]bool{
+		"Deprecated: use b": true, "[Deprecated] Reads": true, "Reads. DEPRECATED: use b": true, "Reads. This tool is deprecated": true, "(deprecated) Reads": true,
+		"Lists deprecated APIs": false, "Finds calls of what is deprecated": false, "": false,
+	} {
+		if got := deprecated(Definition{Description: text}); got != want {
+			t.Errorf("%q: deprecated is %v", text, got)
+		}
+	}
 }
 
 // Every tool is found by its own name, and whatever is asked, the answer is

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"regexp"
 
 	"codemode-bridge/bridge/tsdecl"
 	"codemode-bridge/profiles"
@@ -70,6 +71,18 @@ type Tool struct {
 
 	path        string
 	declaration string // of a Method
+	deprecated  bool   // by its own words
+}
+
+// deprecation finds where a description says that its tool is deprecated, and not
+// that it deals with what is.
+var deprecation = regexp.MustCompile(`DEPRECATED|^\W*[Dd]eprecated\b|[.!\])]\s+Deprecated\b|\b[Tt]his (tool|function|method) is (now )?deprecated\b`)
+
+// Deprecated reports whether the server says that the tool should not be used any more.
+func (t *Tool) Deprecated() bool { return t.deprecated }
+
+func deprecated(d Definition) bool {
+	return deprecation.MatchString(d.Title) || deprecation.MatchString(d.Description[:min(len(d.Description), maxIndexed)])
 }
 
 // Path is the configured server's name, "__" and the tool's raw name: what the

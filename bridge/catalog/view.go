@@ -26,12 +26,13 @@ type visible struct {
 	listed  []*Tool // tools without discovery functions, then saved scripts
 	names   []string
 	servers []ServerCount
+	absent  []Absent
 }
 
 // View is the part of the catalogue that sees lets through; nil lets all
 // through. sees must be a pure function that may be called concurrently. It is
 // called once a tool, when the view is first used, with "" as the server of the
-// discovery functions. It is not asked about saved scripts, which any view shows:
+// discovery functions, and once for each absent server, with "" as the tool. It is not asked about saved scripts, which any view shows:
 // what a script calls is judged when it calls it.
 func (c *Catalog) View(sees func(server, tool string) bool) *View {
 	if sees == nil {
@@ -63,6 +64,11 @@ func look(c *Catalog, sees func(server, tool string) bool) *visible {
 		v.let[i] = true
 		v.listed = append(v.listed, c.listed[i])
 	}
+	for _, a := range c.absent {
+		if sees(a.Server, "") {
+			v.absent = append(v.absent, a)
+		}
+	}
 	return v
 }
 
@@ -89,58 +95,16 @@ type Item struct {
 	Summary     string   `json:"summary"`
 	Declaration string   `json:"declaration,omitempty"`
 	Unmatched   []string `json:"unmatched,omitempty"` // words of the query that the tool doesn't have
-	Stale       bool     `json:"stale,omitempty"`     // not yet listed by its server since the bridge started
 }
 
 // entry describes t, with its declaration if that is asked for and t can be called
 // at all.
 func (c *Catalog) entry(t *Tool, declare bool) Item {
-	e := Item{Name: t.Script, Summary: t.Summary(), Stale: t.Stale}
+	e := Item{Name: t.Script, Summary: t.Summary()}
 	if declare && !t.broken() {
 		e.Declaration = c.show(t, tsdecl.Options{})
 	}
 	return e
-}
-
-// A SearchQuery is what View.Search looks for.
-type SearchQuery struct {
-	Query  string // words, in any order
-	Server string // "" means all
-	Limit  int    // 0 means DefaultLimit; at most MaxLimit
-}
-
-// A SearchResult is the answer of View.Search.
-type SearchResult struct {
-	Tools     []Item   // best first; never nil
-	Unmatched []string // words of the query that no visible tool has
-	More      int      // tools that fit but are beyond the limit
-}
-
-// Search finds tools by words of their names, descriptions, parameters and
-// servers. English endings, common synonyms, beginnings of words and, where
-// nothing else is found, single typing errors are allowed for. Nothing is found
-// where a query names things and no tool has one of them.
-func (v *View) Search(q SearchQuery) SearchResult {
-	x, seen := v.catalog.index(), v.seen()
-	query := x.parse(q.Query)
-	limit := q.Limit
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	hits, total, unmatched := x.search(query, min(limit, MaxLimit), func(tool int32) bool {
-		return seen.let[tool] && (q.Server == "" || x.tools[tool].Server == q.Server)
-	})
-	r := SearchResult{Tools: []Item{}, Unmatched: unmatched, More: total - len(hits)}
-	for i, h := range hits {
-		e := v.catalog.entry(x.tools[h.tool], i < maxDeclared)
-		for bit, w := range query {
-			if h.words&(1<<bit) == 0 {
-				e.Unmatched = append(e.Unmatched, tsdecl.Plain(w.text, 40))
-			}
-		}
-		r.Tools = append(r.Tools, e)
-	}
-	return r
 }
 
 const (
@@ -336,45 +300,6 @@ func (v *View) Near(name string, n int) []string {
 		}
 	}
 	return names
-}
-
-// Describe writes the line that lists the servers, in at most limit bytes:
-//
-//	SERVERS (tools): filesystem (14), github (83) and 3 more
-//
-// Where not all fit, those with the most tools are named. The order is that of
-// names, so that a tool more or less moves nothing.
-func (v *View) Describe(limit int) string {
-	servers := v.seen().servers
-	if len(servers) == 0 {
-		return "SERVERS (tools): none"
-	}
-	bySize := slices.Clone(servers)
-	slices.SortStableFunc(bySize, func(a, b ServerCount) int { return cmp.Compare(b.Tools, a.Tools) })
-	line := func(n int) string {
-		named := slices.Clone(bySize[:n])
-		slices.SortFunc(named, func(a, b ServerCount) int { return strings.Compare(a.Server, b.Server) })
-		var b strings.Builder
-		b.WriteString("SERVERS (tools): ")
-		for i, s := range named {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "%s (%d)", tsdecl.Plain(s.Server, 64), s.Tools)
-		}
-		if more := len(servers) - n; n > 0 && more > 0 {
-			fmt.Fprintf(&b, " and %d more", more)
-		} else if more > 0 {
-			fmt.Fprintf(&b, "%d", more)
-		}
-		return b.String()
-	}
-	n := len(servers)
-	for n > 0 && len(line(n)) > limit {
-		// No server takes less than "a (1), ", so most of the way is one step.
-		n = min(n-1, limit/7)
-	}
-	return line(n)
 }
 
 // Declarations gives the short declarations of all visible tools and of the

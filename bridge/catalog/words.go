@@ -126,7 +126,8 @@ func set(text string) map[string]bool {
 // other words, and find nothing in one that hasn't.
 var stopwords = set(`a an the of to in on for with and or from by at as is are be i me my we our you your it its this
 	that these those any all some please can could how do does want need would like tool tools function functions mcp
-	using via into about what which`)
+	using via into about what which
+	between across each other than then when given there`)
 
 // actions say how and not what: a tool that shares only such a word with a
 // query that names a thing does not fit.
@@ -134,16 +135,46 @@ var actions = set(`create add new make insert delete remove drop erase get fetch
 	enumerate search find query lookup update edit modify change set send write open close run execute use start stop
 	check call perform give tell put save store upload download move copy manage handle return apply`)
 
+// verbs tell tools of one thing apart by their names: who would list pull requests does
+// not want to merge one.
+var verbs = func() map[string]bool {
+	m := set(`merge fork close rename install upgrade uninstall kill terminate clone push pull commit blame rebase reset scale patch
+		apply count aggregate crawl scrape drag click hover resize`)
+	for w := range actions {
+		m[w] = true
+	}
+	for _, w := range strings.Fields("use give handle manage perform") {
+		delete(m, stem(w))
+	}
+	return m
+}()
+
+// serviceNames are services that people have one of: who names Slack is not helped by a
+// tool for another. Names that are common words besides (linear, notion, discord) count,
+// since a query has few words; those that tools of any kind speak of do not.
+var serviceNames = set(`airtable anthropic asana atlassian auth0 aws azure bigquery bitbucket box calendly canva circleci clickup
+	cloudflare coda confluence datadog discord docusign dropbox dynamodb elasticsearch evernote facebook figma firebase
+	freshdesk gcp gcal gitlab gmail grafana greenhouse hubspot instagram intercom jenkins jira klaviyo linear linkedin mailchimp
+	mailgun miro mixpanel monday mongodb mysql neon netlify newrelic notion obsidian okta onedrive openai outlook
+	pagerduty paypal pinecone pinterest pipedrive plaid postgres posthog quickbooks reddit redis sagemaker salesforce segment
+	sendgrid sentry servicenow sharepoint shopify skype slack sms snowflake spotify sqlite square stripe supabase
+	telegram terraform tiktok todoist trello twilio twitch twitter typeform vercel webex whatsapp wordpress xero
+	youtube zapier zendesk zoho zoom`)
+
 // synonyms are words that tools and queries use for one another.
 var synonyms = func() map[string][]string {
 	m := map[string][]string{}
 	for _, group := range []string{
 		"create add new make insert", "delete remove drop erase trash", "get fetch read show view retrieve",
-		"list enumerate show", "search find query lookup", "update edit modify change", "send post", "run execute",
-		"repo repository", "pr pull", "directory folder dir", "document doc", "message msg", "database db",
+		"list enumerate show", "search find query lookup", "update edit modify change replace", "send post", "run execute exec invoke start launch",
+		"store save remember record create add", "stop kill terminate end", "open go visit navigate load goto", "press type enter",
+		"shell terminal bash", "repo repository", "pr pull", "directory folder dir", "document doc", "documentation doc", "message msg", "database db",
 		"organization organisation org", "user person people member", "image picture photo", "mail email",
-		"issue ticket bug", "config configuration settings", "environment env", "variable var", "kubernetes k8s",
-		"move rename", "link url", "timezone tz", "website webpage page site", "screenshot capture", "wiki page",
+		"issue ticket bug", "config configuration settings", "environment env", "variable var", "kubernetes k8s kubectl", "pod deployment namespace",
+		"move rename", "link url address", "timezone tz", "website webpage page site web", "screenshot capture", "wiki page",
+		"location place address coordinate", "distance route direction", "nearby local near", "comment reply note", "log output",
+		"error exception failure crash", "table sheet", "row record", "column field", "cron schedule", "text content", "fact observation",
+		"summary summarize", "tab page", "sql query", "latitude longitude coordinate", "history log", "compress gzip zip",
 	} {
 		list := strings.Fields(group)
 		for _, a := range list {

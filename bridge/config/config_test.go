@@ -428,22 +428,6 @@ func TestProposedNames(t *testing.T) {
 	})
 }
 
-func TestNear(t *testing.T) {
-	keys := []string{"allowlist", "denylist", "asklist", "command", "url", "env", "cwd", "maxBody"}
-	for word, want := range map[string]string{
-		"denlist": "denylist", "deny_list": "denylist", "denylsit": "denylist", "DenyList": "denylist",
-		"comand": "command", "max_body": "maxBody", "ulr": "url", "uri": "url",
-		"": "", "x": "", "zzz": "", "completelydifferent": "",
-	} {
-		if got := near(word, keys); got != want {
-			t.Errorf("%q is near %q, want %q", word, got, want)
-		}
-	}
-	if got := near(strings.Repeat("denylist", 1000), keys); got != "" {
-		t.Errorf("a long word is near %q", got)
-	}
-}
-
 func TestLocations(t *testing.T) {
 	type vars map[string]string
 	for _, r := range []struct {

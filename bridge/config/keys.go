@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"codemode-bridge/bridge/meant"
 )
 
 // elsewhere says what to write instead of keys that other programs read from
@@ -83,7 +85,7 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	message = fmt.Sprintf("unknown key %+q%s", key, where) // %+q shows letters that look like others
 	// The same letters in another case come first, then what is known of
 	// other programs, then the sections that have the key and what it resembles.
-	if i := slices.IndexFunc(keys, func(k string) bool { return fold(k) == fold(key) }); i >= 0 {
+	if i := slices.IndexFunc(keys, func(k string) bool { return meant.Fold(k) == meant.Fold(key) }); i >= 0 {
 		return message, fmt.Sprintf("keys are exact: write %q", keys[i])
 	}
 	if hint, ok := elsewhere[key]; ok {

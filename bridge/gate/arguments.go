@@ -45,7 +45,7 @@ func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile
 		return notes, nil
 	}
 	problems := misfit.Leaves(invalid)
-	e := newArgumentError(tool, strings.Join(misfit.Texts(problems, canon.DisplayOptions{Hidden: hiddenBy(by)}), "; "))
+	e := newArgumentError(tool, strings.Join(misfit.Texts(problems, canon.DisplayOptions{Hidden: hiddenBy(by)}, tool.Arguments()), "; "))
 	e.Path = misfit.Pointer(problems[0].InstanceLocation)
 	return notes, e
 }

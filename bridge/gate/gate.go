@@ -19,7 +19,6 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -290,19 +289,4 @@ func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawM
 		return g.read(ctx, view, r, c)
 	}
 	return g.caller.Call(ctx, c.tool.Server, c.identity, c.tool.Name, c.args.Bytes())
-}
-
-// discover answers a discovery function as a tool would: its result is structured
-// content, and its complaints are the tool's own errors.
-func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
-	found, err := catalog.Discover(view.Sees(r.Profile), c.tool.Name, c.args.Bytes())
-	reply := map[string]any{"content": []any{}, "structuredContent": found}
-	if err != nil {
-		reply = map[string]any{"isError": true, "content": []any{map[string]string{"type": "text", "text": err.Error()}}}
-	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // a model reads this
-	err = e.Encode(reply)
-	return text.Bytes(), err
 }

@@ -167,7 +167,8 @@ func TestCallWithWrongArguments(t *testing.T) {
 	for _, c := range []struct{ name, call, args, path, text string }{
 		{"missing", "fs__read", `{}`, "", "args.path is missing"},
 		{"of the wrong type", "fs__read", `{"path":7}`, "/path", "args.path must be string, got number"},
-		{"not taken", "fs__read", `{"path":"x","pth":"y"}`, "", "args.pth is not an argument"},
+		{"not taken", "fs__read", `{"path":"x","pth":"y"}`, "", "args.pth is not an argument of this tool: did you mean path?"},
+		{"nothing like it", "fs__read", `{"path":"x","zzz":"y"}`, "", "args.zzz is not an argument of this tool"},
 		{"twice", "fs__read", `{"path":"x","path":"y"}`, "/path", "path"},
 		{"no object", "fs__read", `[1]`, "", "object"},
 	} {

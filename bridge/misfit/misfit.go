@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/meant"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -34,8 +35,9 @@ func Leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 
 var english = message.NewPrinter(language.English)
 
-// Texts say what is wrong and where, in the script's terms.
-func Texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) []string {
+// Texts say what is wrong and where, in the script's terms. Arguments are the names that
+// the tool takes: one of them may be what a name that it does not take was meant to be.
+func Texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions, arguments []string) []string {
 	var all []string
 	for _, p := range problems {
 		at := func(names ...string) string { return Place(slices.Concat(p.InstanceLocation, names), hidden) }
@@ -49,7 +51,15 @@ func Texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) 
 			}
 		case *kind.AdditionalProperties:
 			for _, extra := range k.Properties[:min(len(k.Properties), MaxNoted)] {
-				add("%s is not an argument of this tool", at(extra))
+				like := ""
+				if len(p.InstanceLocation) == 0 {
+					like = meant.By(extra, arguments)
+				}
+				if like != "" {
+					add("%s is not an argument of this tool: did you mean %s?", at(extra), like)
+				} else {
+					add("%s is not an argument of this tool", at(extra))
+				}
 			}
 		case *kind.PropertyNames:
 			add("%s is not a name that the tool takes there", at(k.Property))

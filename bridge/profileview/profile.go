@@ -32,7 +32,7 @@ func Tools(set *profiles.Set, p *profiles.Profile) []string {
 	if p.Name() == set.Default().Name() {
 		tools = append(tools, "eval")
 	}
-	if p.Name() != "" {
+	if p.Name() != "" && !(set.Alone() && set.Default() == p) {
 		tools = append(tools, "codemode_eval_"+p.Name())
 	}
 	return tools

@@ -14,16 +14,11 @@ package surface
 
 import (
 	"encoding/json"
-	"strings"
 
 	"codemode-bridge/bridge/catalog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// maxDescription bounds an eval tool's description, in bytes: some clients
-// cut what is longer.
-const maxDescription = 2048
 
 // Instructions are the server's own, for clients that show them to the model.
 const Instructions = "Write one script for many tool calls: search_tools finds tools, eval runs JavaScript or TypeScript that calls them as codemode.server__tool(args). Return only what is needed."
@@ -92,9 +87,9 @@ var discoveryTools = []struct {
 	full                             bool // only with surface "full"
 }{
 	{name: "search_tools", title: "Search tools",
-		description: "Finds tools of the connected servers by keywords and returns their names, summaries and, when few fit, TypeScript declarations, best first. Returns none when nothing fits. Use what it finds in eval.",
+		description: "Finds tools by keywords, best first, with TypeScript declarations for eval. Returns none when nothing fits, and says which servers it could not search.",
 		schema: `{"type":"object","properties":{"query":{"type":"string","description":"keywords, such as \"create issue\""},` +
-			`"server":{"type":"string","description":"only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"],"additionalProperties":false}`},
+			`"server":{"type":"string","description":"only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default: as many as fit in 400 tokens"}},"required":["query"],"additionalProperties":false}`},
 	{name: "get_tools", title: "List tools",
 		description: "Lists the connected servers with their tool counts, or the tools of one server, a page at a time.",
 		schema: `{"type":"object","properties":{"server":{"type":"string","description":"list the tools of this server"},` +
@@ -102,34 +97,4 @@ var discoveryTools = []struct {
 	{name: "get_tool_schema", title: "Declaration of a tool", full: true,
 		description: "Returns the TypeScript declaration of one tool, with comments.",
 		schema:      `{"type":"object","properties":{"name":{"type":"string","description":"as search_tools names it"}},"required":["name"],"additionalProperties":false}`},
-}
-
-const (
-	describeHead = "Run JavaScript/TypeScript that calls the tools of connected MCP servers. One script may make many calls (chain, loop, filter, Promise.all). Only what you return enters the conversation: return just what is needed.\n"
-	describeFind = "FIND: await codemode.search_tools({query:\"create issue\", server:\"github\"}) -> [{name, summary, declaration}], best first, [] if nothing fits. Never guess names or arguments. If unsure, return the declarations and call in your next script.\n"
-	describeCall = `CALL: await codemode.server__tool({arg: 1}). Most tools return TEXT; json(x) turns JSON text into a value and leaves objects alone.
-EXAMPLE
-const [open, mine] = (await Promise.all([
-  codemode.github__list_issues({owner:"a", repo:"b", state:"open"}), codemode.linear__list_issues({assignee:"me"})])).map(json);
-return open.filter(i => !mine.some(m => m.title === i.title)).map(i => ({n: i.number, t: i.title}));
-RULES
-- Tool failures throw ToolError: catch it to go on with the rest.
-- Some calls wait for a person. ToolCallDeniedError is final unless .retryable; take no other route; tell the user its reason.
-- {status:"paused", run} is not an error: tell the user and stop. Call eval_resume only after they say they are ready.
-- A failed script lists "effects": the calls already made, and which not to make again.
-- Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
-- Media arrive as handles; emit(handle) shows one to the user.
-- Resources, prompts: codemode.resources.list(server?), .read(server, uri); codemode.prompts.list(server?), .get(server, name, args).
-- No fetch, import, process or files here: use a server's tool. Nothing is kept between scripts; pass data in ` + "`input`. Build long text with array.join."
-)
-
-// describe writes an eval tool's description: the same bytes for the same tools. If
-// all declarations fit, they replace the instructions for finding tools.
-func describe(view *catalog.View) string {
-	room := maxDescription - len(describeHead) - len(describeCall)
-	if all, ok := view.Declarations(room - len("TOOLS\n\n")); ok && all != "" {
-		return describeHead + "TOOLS\n" + strings.TrimRight(all, "\n") + "\n" + describeCall
-	}
-	servers := view.Describe(room - len(describeFind) - 1)
-	return describeHead + strings.TrimRight(servers, "\n") + "\n" + describeFind + describeCall
 }

@@ -61,6 +61,7 @@ type Options struct {
 	// Listed are the tools of the servers that have listed them.
 	Listed   func() map[string][]catalog.Definition
 	Observed func(tool *catalog.Tool, limit int) catalog.Observation // of past answers
+	Absent   func(server string) (state, why string)                 // of a server that has not listed its tools; nil: nothing is known of it
 	Box      func(server string) gate.Box                            // what the system keeps its program to now; nil: nothing
 	Pins     *pins.Store
 	LookOnly bool                     // what servers list is not written down in Pins
@@ -81,14 +82,15 @@ type Maker struct {
 	configured Configured
 	scripts    []catalog.Script
 	cached     map[string]catalog.Server // the last run's tools, for servers that have not answered yet
-	gate       *gate.Gate                // nil before Serve
+	absent     map[string]absence
+	gate       *gate.Gate // nil before Serve
 	show       func(*gate.View)
 }
 
 // New returns a maker that has read the cache. Without one, or with one that is
 // damaged, its first view has no tools.
 func New(configured Configured, o Options) *Maker {
-	m := &Maker{o: o, configured: configured, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	m := &Maker{o: o, configured: configured, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}, absent: map[string]absence{}}
 	if o.Cache == "" {
 		return m
 	}
@@ -174,7 +176,7 @@ func (m *Maker) Refresh() {
 	defer m.mu.Unlock()
 	view := m.viewLocked()
 	old := m.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && len(old.Awaited) == len(view.Awaited) {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && slices.Equal(old.Catalog.Absent(), view.Catalog.Absent()) {
 		return
 	}
 	m.show(view)
@@ -213,8 +215,10 @@ func (m *Maker) viewLocked() *gate.View {
 		}
 		if !ok {
 			view.Complete, view.Awaited = false, append(view.Awaited, s.Name)
+			from.Absent = append(from.Absent, catalog.Absent{Server: s.Name, Why: m.absentLocked(s.Name)})
 			continue
 		}
+		delete(m.absent, s.Name)
 		if !s.Builtin {
 			m.reviewLocked(view, &shown, s.Rules)
 		}
@@ -222,6 +226,27 @@ func (m *Maker) viewLocked() *gate.View {
 	}
 	view.Catalog = from.Build()
 	return view
+}
+
+// An absence is why a server has not listed its tools.
+type absence struct{ state, why string }
+
+// absentLocked says why a server has not listed its tools: its state, and the first reason
+// that was given for that. A server that is tried again and again may fail with other
+// words each time; clients keep the descriptions that have the text, so it stays the same.
+func (m *Maker) absentLocked(server string) string {
+	is := absence{state: "connecting"}
+	if m.o.Absent != nil {
+		is.state, is.why = m.o.Absent(server)
+	}
+	if was := m.absent[server]; was.state == is.state && was.why != "" {
+		is = was
+	}
+	m.absent[server] = is
+	if is.why == "" {
+		return is.state
+	}
+	return is.state + ": " + is.why
 }
 
 // reviewLocked puts a server's tools that nobody has accepted as they are into

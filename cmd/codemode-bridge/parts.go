@@ -85,7 +85,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		rand.Read(p.serverKey)
 	}
 	p.views = view.New(p.configured(cfg), view.Options{
-		Listed: p.listed, Observed: p.observation, Box: p.box, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
+		Listed: p.listed, Observed: p.observation, Absent: p.absent, Box: p.box, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
 		Recorder: rec, Cache: cache, Log: l.logger,
 	})
 	p.readSaved(cfg)
@@ -182,6 +182,20 @@ func (p *parts) listed() map[string][]catalog.Definition {
 		all[name] = definitions(tools)
 	}
 	return all
+}
+
+// absent says why a server has not listed its tools, as [view.Options] wants it.
+func (p *parts) absent(server string) (state, why string) {
+	for _, st := range p.upstreams.Status() {
+		switch {
+		case st.Name != server:
+		case st.State == upstream.NeedsLogin, st.Login != "":
+			return "needs a login", ""
+		case st.Err != "" || st.Failures > 0:
+			return "failed", st.Err
+		}
+	}
+	return "connecting", ""
 }
 
 // specs returns a configuration's servers as this bridge runs them: with the user's

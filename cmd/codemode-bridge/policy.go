@@ -39,7 +39,11 @@ func (o *policyOf) Profiles() []admin.Profile {
 		if err != nil {
 			rules = nil // cannot happen: the profile was read from JSON
 		}
-		all = append(all, admin.Profile{Name: name, Tool: "codemode_eval_" + name, Default: set.Default() == p, Rules: rules})
+		tool := "codemode_eval_" + name
+		if set.Alone() {
+			tool = "eval"
+		}
+		all = append(all, admin.Profile{Name: name, Tool: tool, Default: set.Default() == p, Rules: rules})
 	}
 	return all
 }

@@ -1,0 +1,50 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"codemode-bridge/bridge/catalog"
+)
+
+// discover answers a discovery function as a tool would: its result is structured
+// content, its note a block of text beside it, and its complaints are the tool's own
+// errors.
+func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
+	found, note, err := catalog.Discover(view.Sees(r.Profile), c.tool.Name, c.args.Bytes())
+	block := func(text string) []map[string]string { return []map[string]string{{"type": "text", "text": text}} }
+	reply := map[string]any{"content": []any{}, "structuredContent": found}
+	switch {
+	case err != nil:
+		reply = map[string]any{"isError": true, "content": block(err.Error())}
+	case note != "":
+		reply["content"] = block(note)
+		r.remark(note)
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // a model reads this
+	err = e.Encode(reply)
+	return text.Bytes(), err
+}
+
+// maxRemarks bounds how many remarks a run keeps: it may search in a loop.
+const maxRemarks = 5
+
+// remark keeps what the model should know of a call's answer besides the answer.
+func (r *Run) remark(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.remarks) < maxRemarks && !slices.Contains(r.remarks, text) {
+		r.remarks = append(r.remarks, text)
+	}
+}
+
+// Remarks returns what the discovery functions that the run has called say besides their
+// answers, at most five lines. A run that was resumed has those of its calls since.
+func (r *Run) Remarks() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.remarks)
+}
