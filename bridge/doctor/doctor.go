@@ -121,6 +121,8 @@ type Config struct {
 	NobodyConfirms string
 	// NoWorkspace says why evaluation.workspace cannot be one; nil if it can.
 	NoWorkspace error
+	// Cautions are what is no mistake in it, and probably not meant.
+	Cautions []Problem
 	// Review counts the tools that wait to be reviewed, and those that are blocked.
 	Review func() (unreviewed, blocked int, err error)
 	Audit  Audit

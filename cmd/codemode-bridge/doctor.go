@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
+	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
@@ -159,6 +160,9 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		c.Page = page
 	}
 	c.NoWorkspace = noWorkspace(con, cfg)
+	for _, one := range cautions.Of(cfg) {
+		c.Cautions = append(c.Cautions, doctor.Problem{Text: one.Text, Do: one.Do, File: one.File, Line: one.Line, Column: one.Column})
+	}
 	if approverscmd.NobodyMayConfirm(cfg) {
 		c.NobodyConfirms = approverscmd.NobodyConfirms
 	}

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
+	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/known"
 
@@ -129,6 +130,9 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")
 	}
 	warnings = append(warnings, cfg.BoxRemarks()...)
+	for _, caution := range cautions.Of(cfg) {
+		warnings = append(warnings, caution.String())
+	}
 	listed := map[string][]knownview.Listed{}
 	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say
 		for _, s := range servers {
