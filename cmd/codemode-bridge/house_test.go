@@ -159,6 +159,7 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/cautions",
 		"cmd/codemode-bridge/cli",
 		"cmd/codemode-bridge/setupcmd",
+		"cmd/codemode-bridge/statuscmd",
 		"cmd/codemode-bridge/upstreams",
 		"profiles",
 		"profiles/known",
@@ -171,6 +172,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/cautions":     {"bridge/canon", "bridge/config"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
+	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
 	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }
