@@ -168,7 +168,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	}
 	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		configured := cfg.Servers[spec.Name]
-		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize()}
+		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize(), Sharing: says(cfg, spec.Name, "perSession")}
 		if at, ok := serverToLogIn(configured); ok {
 			s.Login = logins.Client(at).Stored
 		}

@@ -137,7 +137,7 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say
 		for _, s := range servers {
 			for _, t := range s.Tools {
-				listed[s.Name] = append(listed[s.Name], knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Annotations.Destructive})
+				listed[s.Name] = append(listed[s.Name], knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Annotations.Destructive, Description: t.Description})
 			}
 		}
 	}
@@ -153,6 +153,18 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 				warnings = append(warnings, text)
 			}
 		}
+		started := s.Command.String()
+		for _, arg := range s.Args {
+			started += " " + arg.String()
+		}
+		if f, ok := knownview.Shared(name, started, s.Recognize(), listed[name]); ok && !says(cfg, name, "perSession") && s.Type != config.KindBuiltin {
+			warnings = append(warnings, "server "+name+": "+f.String())
+		}
 	}
 	return warnings, notes
+}
+
+// says reports whether the configuration says something of a server, by its key.
+func says(cfg *config.Config, server, key string) bool {
+	return cfg.Has(setup.ServersKey(cfg) + "/" + server + "/" + key)
 }
