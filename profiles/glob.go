@@ -95,6 +95,9 @@ func compilePattern(text string) (pattern, *syntaxError) {
 	if !utf8.ValidString(text) {
 		return bad(-1, "the pattern is not valid UTF-8", "")
 	}
+	if offset, message, hint := Unseen(text); offset >= 0 {
+		return bad(offset, message, hint)
+	}
 	var open []int // offsets of the open braces
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -155,12 +155,59 @@ func TestIllegalGlobs(t *testing.T) {
 		"{a," + "\\" + "}":       0,
 		"[a-z0-9]":               5,
 		`[a\`:                    0,
+		" a":                     0,
+		"\ta":                    0,
+		"a* ":                    2,
+		"a\u00a0":                1,
+		"a*\u3000 ":              2,
+		"é\u200b_b":              2,
+		"a\u202eb":               1,
+		"a\ufe0f":                1,
+		"a\u3164b":               1,
+		"a\tb":                   1,
+		"{a, b}":                 3,
+		"{a ,b}":                 2,
+		"{ a,b}":                 1,
+		"{a,b }":                 4,
+		"[a\u200b]":              2,
+		`a\  `:                   3,
 	} {
 		_, err := compilePattern(pattern)
 		if err == nil {
 			t.Errorf("%q is taken", pattern)
 		} else if err.offset != offset {
 			t.Errorf("%q: %s at %d, want %d", pattern, err.message, err.offset, offset)
+		}
+	}
+}
+
+// What is hidden in a pattern is refused with what to write instead, and what is meant
+// to be there is not.
+func TestUnseenInGlobs(t *testing.T) {
+	for pattern, want := range map[string]string{
+		" fs__* ":                  `write "fs__*"`,
+		"fs__{read, write , list}": `write "fs__{read,write,list}"`,
+		"fs\u200b__\ufeff*":        `write "fs__*"`,
+		" \t":                      `"*" matches every tool`,
+		"\u2060":                   `"*" matches every tool`,
+		`a\  `:                     `write "a\\ "`,
+	} {
+		if _, err := compilePattern(pattern); err == nil || err.hint != want {
+			t.Errorf("%q: %+v, want the hint %s", pattern, err, want)
+		}
+	}
+	for pattern, name := range map[string]string{
+		"a b":       "a b",
+		`a\ `:       "a ",
+		`\\`:        `\`,
+		"[ x]b":     " b",
+		"a, b":      "a, b",
+		`{a\ ,\ b}`: " b",
+		"größe":     "größe",
+		"e\u0301":   "e\u0301",
+	} {
+		if p, err := compilePattern(pattern); err != nil || !p.match(name) {
+			t.Errorf("%q, which is meant: %+v", pattern, err)
 		}
 	}
 }

@@ -32,6 +32,10 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 	return set, nil
 }
 
+// maxProfiles is how many profiles there may be: each is an eval tool of its own, which
+// clients list and models read.
+const maxProfiles = 64
+
 type builder struct {
 	spec     Spec
 	builtin  map[string]*ProfileSpec
@@ -82,6 +86,11 @@ func (b *builder) build(own ownFiles) *Set {
 			d := p.Clients[client]
 			b.checkTime(pointer("/clientPatience", client), &d)
 		}
+	}
+	if n := len(b.spec.Profiles); n > maxProfiles {
+		b.problem("/profiles", fmt.Sprintf("%d profiles, the limit is %d: each is an eval tool of its own", n, maxProfiles),
+			"keep those that clients use; --env NAME lays those of another environment over them")
+		return s
 	}
 	b.checkNames()
 	for _, name := range sortedKeys(b.spec.Profiles) {

@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,22 @@ func TestProblems(t *testing.T) {
 		if diff := cmp.Diff([]any{test.path, test.offset}, []any{p.Path, p.Offset}); diff != "" || !strings.Contains(p.String(), test.message) {
 			t.Errorf("%s: got %s, want %s (-want +got):\n%s", test.section, p, test.message, diff)
 		}
+	}
+}
+
+// The limit of profiles is reached, and not passed.
+func TestProfilesAreBounded(t *testing.T) {
+	section := Spec{Profiles: map[string]*ProfileSpec{}}
+	for i := range maxProfiles {
+		section.Profiles[fmt.Sprintf("p%d", i)] = &ProfileSpec{}
+	}
+	if _, problems := Parse(section); len(problems) > 0 {
+		t.Errorf("%d profiles: %v", maxProfiles, problems)
+	}
+	section.Profiles["more"] = &ProfileSpec{}
+	set, problems := Parse(section)
+	if set != nil || len(problems) != 1 || problems[0].Path != "/profiles" || !strings.Contains(problems[0].Message, "65 profiles, the limit is 64") {
+		t.Errorf("one more: %v", problems)
 	}
 }
 

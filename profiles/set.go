@@ -155,3 +155,18 @@ func revisionOf(spec Spec, builtins map[string]*ProfileSpec, own ownFiles) (stri
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
+
+// RestrictsNothing reports whether a profile lets every call pass unasked: it denies
+// and asks about nothing, checks nothing, and its default is to allow.
+func (s *Set) RestrictsNothing(name string) bool {
+	p := s.profiles[name]
+	if p == nil || len(p.deny)+len(p.ask) > 0 {
+		return false
+	}
+	if p.hasAllowlist && !covered(anyTool, patterns(p.allow)) || !p.hasAllowlist && p.defaultAction != defaultAllow {
+		return false
+	}
+	return !slices.ContainsFunc(p.rules, func(r *rule) bool {
+		return r.action.disposition() > Allow || len(r.checks) > 0
+	})
+}

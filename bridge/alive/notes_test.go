@@ -2,6 +2,7 @@ package alive
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -35,4 +36,33 @@ func TestNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("") // nobody runs under such a name
+}
+
+// All notes of processes that run are listed; one that is taken back is not.
+func TestAllNotes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "serving")
+	for _, name := range []string{"a", "b"} {
+		if _, err := Join(dir, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range [][3]string{{"a", "x", "one"}, {"a", "y", "two"}, {"b", "z", "three"}, {"gone", "w", "four"}} {
+		if err := Tell(dir, one[0], one[1], one[2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // what is gone already is no error
+		if err := Forget(dir, "y"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := Notes(dir)
+	slices.Sort(got)
+	if want := []string{"one", "three"}; !slices.Equal(got, want) {
+		t.Errorf("the notes are %q, want %q", got, want)
+	}
+	if got := Notes(filepath.Join(dir, "nowhere", "x")); got != nil {
+		t.Errorf("a folder that is not there has notes: %q", got)
+	}
 }

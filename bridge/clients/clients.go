@@ -5,7 +5,8 @@
 // an object of servers by name. [Place.Servers] reads them in the bridge's own
 // terms, whatever the client's:
 //
-//	claude-desktop, claude-code, cursor, gemini   JSON  mcpServers
+//	claude-desktop, claude-code, cursor, gemini,
+//	windsurf, cline, copilot, kiro, junie         JSON  mcpServers
 //	vscode                                        JSON  servers, inputs
 //	zed                                           JSON  context_servers
 //	opencode                                      JSON  mcp (mcp.servers since its version 2)
@@ -163,6 +164,40 @@ var known = []Client{
 				return one(s.appData(), "Block", "goose", "config", "config.yaml")
 			}
 			return one(s.variable("XDG_CONFIG_HOME", below(s.home(), ".config")), "goose", "config.yaml")
+		},
+	},
+	{
+		Name: "windsurf", Title: "Windsurf", Scopes: []Scope{User}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, _ Scope) []string { return one(s.home(), ".codeium", "windsurf", "mcp_config.json") },
+	},
+	{
+		Name: "cline", Title: "Cline", Scopes: []Scope{User}, dialect: cline, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, _ Scope) []string {
+			return one(s.appData(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")
+		},
+	},
+	{
+		Name: "copilot", Title: "Copilot CLI", Scopes: []Scope{User}, dialect: copilot, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, _ Scope) []string {
+			return one(s.variable("COPILOT_HOME", below(s.home(), ".copilot")), "mcp-config.json")
+		},
+	},
+	{
+		Name: "kiro", Title: "Kiro", Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".kiro", "settings", "mcp.json")
+			}
+			return one(s.home(), ".kiro", "settings", "mcp.json")
+		},
+	},
+	{
+		Name: "junie", Title: "Junie", Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".junie", "mcp", "mcp.json")
+			}
+			return one(s.home(), ".junie", "mcp", "mcp.json")
 		},
 	},
 }

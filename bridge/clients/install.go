@@ -63,6 +63,8 @@ func (p Place) entry(name string, command []string, second bool) member {
 		}
 	case goose:
 		fs = []field{{"name", name}, {"description", "calls tools of many MCP servers by script"}, {"type", "stdio"}, {"enabled", true}, {"cmd", program}, {"args", args}, {"envs", struct{}{}}, {"timeout", 300}}
+	case copilot:
+		fs = append(append([]field{{"type", "local"}}, usualPart...), field{"tools", []string{"*"}})
 	default:
 		if fs = usualPart; p.Client.Name == "claude-code" {
 			fs = append([]field{{"type", "stdio"}}, usualPart...)

@@ -27,6 +27,8 @@ const (
 	opencode
 	zed
 	goose
+	cline
+	copilot
 )
 
 // A Kind says how a server is reached.
@@ -121,6 +123,8 @@ func Entry(s System, name string, text []byte) (Server, error) {
 	}
 	c := Client{Title: "the entry"}
 	switch {
+	case entry["type"] == "local" && reflect.TypeOf(entry["command"]) == reflect.TypeFor[string]():
+		c.dialect = copilot
 	case entry["type"] == "local", entry["type"] == "remote":
 		c.dialect = opencode
 	case entry["cmd"] != nil, entry["uri"] != nil:
@@ -308,8 +312,16 @@ func (p Place) server(name string, entry any, of shared) Server {
 		} else if f.m["url"] != nil {
 			kind = cmp.Or(kind, "sse")
 		}
+	case cline:
+		s.Timeout = f.period("timeout", time.Second)
+	case copilot:
+		s.Timeout = f.period("timeout", time.Millisecond)
+		if tools := f.texts("tools"); !slices.Contains(tools, "*") {
+			s.Allow = tools
+		}
 	case usual:
 		s.Timeout = f.period("timeout", time.Millisecond)
+		s.Deny = f.texts("disabledTools")
 	}
 	maps.Copy(s.Headers, f.table("headers"))
 	s.URL = cmp.Or(s.URL, f.text("url"), f.text("serverUrl"))

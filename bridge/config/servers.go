@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codemode-bridge/profiles"
+
 	"github.com/gobwas/glob"
 )
 
@@ -276,9 +278,12 @@ func (c *checker) tools(s *Server, at string) {
 				continue
 			}
 			_, err := glob.Compile(pattern)
+			offset, unseen, hint := profiles.Unseen(pattern)
 			switch {
 			case pattern == "":
 				c.at(item, "an empty pattern matches no tool", "")
+			case unseen != "":
+				c.inside(item, offset, unseen, hint)
 			case strings.Contains(pattern, "$"):
 				c.at(item, `a pattern holds "$"`, "variables are not filled in here")
 			case strings.HasPrefix(pattern, s.Name+"__"):

@@ -33,6 +33,11 @@ func (up *Checkup) readConfig(context.Context) []Finding {
 	if c.NoWorkspace != nil {
 		all = append(all, warning("", "evaluation."+c.NoWorkspace.Error(), "name folders that scripts may work on; until then no path is inside"))
 	}
+	for _, p := range c.Cautions {
+		one := p.finding()
+		one.Level = Warn
+		all = append(all, one)
+	}
 	return append(all, up.configFile()...)
 }
 

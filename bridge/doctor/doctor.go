@@ -121,6 +121,8 @@ type Config struct {
 	NobodyConfirms string
 	// NoWorkspace says why evaluation.workspace cannot be one; nil if it can.
 	NoWorkspace error
+	// Cautions are what is no mistake in it, and probably not meant.
+	Cautions []Problem
 	// Review counts the tools that wait to be reviewed, and those that are blocked.
 	Review func() (unreviewed, blocked int, err error)
 	Audit  Audit
@@ -141,6 +143,16 @@ type Server struct {
 	Login func() (info login.Info, held bool)
 	// Known is what is known of it by the way it is started.
 	Known known.Recognition
+	// Sharing is set if the configuration says whether its sessions share a process.
+	Sharing bool
+}
+
+// Started is how the server is started or where it is, without its environment.
+func (s Server) Started() string {
+	if s.Spec.URL != "" {
+		return s.Spec.URL
+	}
+	return strings.Join(append([]string{s.Spec.Command}, s.Spec.Args...), " ")
 }
 
 // An Audit is the audit log of a configuration.

@@ -72,6 +72,9 @@ func (up *Checkup) boxes(trials []Trial) (all []Finding) {
 	return all
 }
 
+// Found is what a trial found, as doctor says it. Of the options, Limit and Typed count.
+func Found(t Trial, noAuth bool, o Options) Finding { return New(o).tried(t, noAuth) }
+
 // tried is the finding of a trial.
 func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	why, said := t.why()
@@ -108,7 +111,10 @@ func (up *Checkup) known() (all []Finding) {
 		}
 		var listed []knownview.Listed
 		for _, t := range up.listed[s.Name] {
-			listed = append(listed, knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Destructive})
+			listed = append(listed, knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Destructive, Description: t.Description})
+		}
+		if f, ok := knownview.Shared(s.Name, s.Started(), s.Known, listed); ok && !s.Sharing {
+			all = append(all, warning(s.Name, f.Text, f.Do))
 		}
 		for _, f := range knownview.Findings(s.Name, s.Known, listed, len(s.Spec.Allow)+len(s.Spec.Deny) > 0) {
 			one := warning(s.Name, f.Text, f.Do)

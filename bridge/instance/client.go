@@ -94,6 +94,8 @@ type Status struct {
 	Clients []ClientStatus `json:"windows"`
 	Servers []ServerStatus `json:"servers"`
 	Runs    int            `json:"runs"`
+	// Refused says why the configuration on disk was not taken over; empty if it was.
+	Refused string `json:"refused,omitempty"`
 }
 
 // A ClientStatus is one client connection of an instance.

@@ -23,7 +23,10 @@ type Bridge struct {
 	Serve func(ctx context.Context, client io.ReadWriteCloser) error
 	// Status returns the upstream servers, and how many runs there are.
 	Status func() (servers []ServerStatus, runs int)
-	Logger *slog.Logger
+	// Refused says why the configuration on disk was not taken over; empty if it was.
+	// Nil: it always is.
+	Refused func() string
+	Logger  *slog.Logger
 }
 
 // Options are the settings of an instance.
@@ -247,6 +250,9 @@ func (i *Instance) status() Status {
 	i.mu.Unlock()
 	servers, runs := i.bridge.Status()
 	s.Servers, s.Runs = append(s.Servers, servers...), runs
+	if i.bridge.Refused != nil {
+		s.Refused = i.bridge.Refused()
+	}
 	return s
 }
 

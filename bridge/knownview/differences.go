@@ -33,6 +33,7 @@ type Listed struct {
 	Name        string
 	Input       json.RawMessage // its schema
 	Destructive *bool           // what it says of itself
+	Description string
 }
 
 // Findings are what there is to say of the server of that name in the configuration: at

@@ -84,7 +84,7 @@ func comparable(text config.JSONC) string {
 	if err != nil || json.Unmarshal(plain, &m) != nil {
 		return string(text)
 	}
-	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type", "quarantine", "newTools", "changedTools", "known"} {
+	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type", "quarantine", "newTools", "changedTools", "known", "perSession"} {
 		delete(m, key)
 	}
 	if r, args := recognize(text); len(args) > 0 { // one without a version is the same as the version that is pinned

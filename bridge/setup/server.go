@@ -46,7 +46,7 @@ func (s *Server) Off() bool { return s.Disabled || len(s.Unset) > 0 }
 
 // Text is the server in the form of the configuration, with comments at its top.
 func (s *Server) Text() config.JSONC {
-	text := s.written()
+	text, _ := PerSession(s.written())
 	if s.Accepted {
 		if accepted, err := Accept(text); err == nil { // it is our own text
 			text = accepted

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
+	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
@@ -159,12 +160,15 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		c.Page = page
 	}
 	c.NoWorkspace = noWorkspace(con, cfg)
+	for _, one := range cautions.Of(cfg) {
+		c.Cautions = append(c.Cautions, doctor.Problem{Text: one.Text, Do: one.Do, File: one.File, Line: one.Line, Column: one.Column})
+	}
 	if approverscmd.NobodyMayConfirm(cfg) {
 		c.NobodyConfirms = approverscmd.NobodyConfirms
 	}
 	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		configured := cfg.Servers[spec.Name]
-		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize()}
+		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize(), Sharing: says(cfg, spec.Name, "perSession")}
 		if at, ok := serverToLogIn(configured); ok {
 			s.Login = logins.Client(at).Stored
 		}

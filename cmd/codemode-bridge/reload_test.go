@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -114,5 +116,37 @@ func TestTokensFollowTheFile(t *testing.T) {
 	}
 	if got, err := eval(t.Context(), old, "return 1"); err == nil {
 		t.Errorf("a session of the old token goes on: %s", got)
+	}
+}
+
+// `status` shows a `serve`, and why it does not follow the file on disk, as long as it
+// does not.
+func TestStatusOfServe(t *testing.T) {
+	t.Parallel()
+	s := serve(t, fmt.Sprintf(guarded, 1))
+	home := filepath.Dir(s.file)
+	status := func() string {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(programs(t), "codemode-bridge"), "status", "--config", s.file, "--json")
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_CACHE_HOME="+home)
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if text := status(); !strings.Contains(text, `"endpoint":"`+s.endpoint+`"`) || strings.Contains(text, "refused") || strings.Contains(text, `"configuration"`) {
+		t.Errorf("status says %s", text)
+	}
+	s.write(t, `{"servrs": {}}`)
+	eventually(t, "status does not say that the file was refused", func() bool {
+		text := status()
+		return strings.Contains(text, `"refused":"`) && strings.Contains(text, `unknown key \"servrs\"`) && strings.Contains(text, `"configuration":"`)
+	})
+	s.write(t, fmt.Sprintf(guarded, 2))
+	eventually(t, "status says that a good file was refused", func() bool { return !strings.Contains(status(), "refused") })
+	s.stop()
+	if text := status(); !strings.Contains(text, `"serving":[]`) {
+		t.Errorf("once it has ended, status says %s", text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/cmd/codemode-bridge/statuscmd"
 )
 
 // A reloads takes the configuration over whenever its file changes. A file with
@@ -24,6 +25,7 @@ type reloads struct {
 	con     *console
 	first   *config.Config         // with which the bridge was built
 	problem atomic.Pointer[string] // what is wrong with the file on disk
+	serving atomic.Pointer[statuscmd.Announcement]
 	pending *pending.Reloader
 }
 
@@ -92,6 +94,7 @@ func (r *reloads) reload(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	r.problem.Store(nil)
+	r.announce()
 	return hinted(r.pending.Reload(ctx, cfg))
 }
 
@@ -104,7 +107,15 @@ func (r *reloads) refused(ctx context.Context, err error) {
 	if old := r.problem.Swap(&text); old == nil || *old != text {
 		r.bridge.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigRefused(recordedAs(r.bridge.config()), text))
 	}
+	r.announce()
 	r.bridge.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
+}
+
+// announce tells `status`, in a `serve`, whether the file on disk was taken over.
+func (r *reloads) announce() {
+	if err := r.serving.Load().Refused(r.trouble()); err != nil {
+		r.bridge.log.Warn("status does not know of the configuration on disk", "err", err)
+	}
 }
 
 // take puts cfg in force. Confirmed says who confirmed it, if anybody had to.

@@ -109,6 +109,7 @@ func serveCommand(con *console) *cobra.Command {
 					p.announcePage(pg)
 				}
 				defer p.openNotices(true)()
+				defer p.announceServing(con, l.Addr(), pg)()
 				greet(con, l.Addr(), cfg, pg)
 				return serveHTTP(ctx, l, cfg.HTTP, p)
 			})
@@ -219,13 +220,18 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	return nil
 }
 
-// greet prints where the bridge is and how to connect to it.
-func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
+// endpointAt is the address that clients connect to.
+func endpointAt(addr net.Addr) string {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)
 	}
-	endpoint := "http://" + host + "/mcp"
+	return "http://" + host + "/mcp"
+}
+
+// greet prints where the bridge is and how to connect to it.
+func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
+	endpoint := endpointAt(addr)
 	header, field := "", ""
 	if len(cfg.HTTP.Tokens) > 0 {
 		header = ` --header "Authorization: Bearer TOKEN"`

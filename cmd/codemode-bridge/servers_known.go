@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
+	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/known"
 
@@ -129,11 +130,14 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")
 	}
 	warnings = append(warnings, cfg.BoxRemarks()...)
+	for _, caution := range cautions.Of(cfg) {
+		warnings = append(warnings, caution.String())
+	}
 	listed := map[string][]knownview.Listed{}
 	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say
 		for _, s := range servers {
 			for _, t := range s.Tools {
-				listed[s.Name] = append(listed[s.Name], knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Annotations.Destructive})
+				listed[s.Name] = append(listed[s.Name], knownview.Listed{Name: t.Name, Input: t.Input, Destructive: t.Annotations.Destructive, Description: t.Description})
 			}
 		}
 	}
@@ -149,6 +153,18 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 				warnings = append(warnings, text)
 			}
 		}
+		started := s.Command.String()
+		for _, arg := range s.Args {
+			started += " " + arg.String()
+		}
+		if f, ok := knownview.Shared(name, started, s.Recognize(), listed[name]); ok && !says(cfg, name, "perSession") && s.Type != config.KindBuiltin {
+			warnings = append(warnings, "server "+name+": "+f.String())
+		}
 	}
 	return warnings, notes
+}
+
+// says reports whether the configuration says something of a server, by its key.
+func says(cfg *config.Config, server, key string) bool {
+	return cfg.Has(setup.ServersKey(cfg) + "/" + server + "/" + key)
 }

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/setupcmd"
 
 	"github.com/spf13/cobra"
 )
@@ -134,4 +136,30 @@ func printTried(con *console, rows []doctor.Trial) error {
 		}
 	}
 	return nil
+}
+
+// tryAdded connects to a server that was just added.
+func tryAdded(ctx context.Context, con *console, name string) (tried setupcmd.Tried, err error) {
+	cfg, err := con.load()
+	if err != nil {
+		return tried, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, pinTime)
+	defer cancel()
+	logins := logins(con)
+	defer logins.Close()
+	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
+		if spec.Name != name {
+			continue
+		}
+		t := doctor.Try(ctx, spec, version, nil)
+		f := doctor.Found(t, cfg.Servers[name].Auth.Type == config.AuthNone, doctor.Options{
+			Typed: func(command string) string { return typed(con, command) }, Limit: pinTime,
+		})
+		tried = setupcmd.Tried{OK: t.OK, Tools: len(t.Tools), Text: canon.Escape(canon.Redact(f.Text)), Do: f.Do}
+		for _, line := range f.Said {
+			tried.Said = append(tried.Said, canon.Escape(canon.Redact(line)))
+		}
+	}
+	return tried, nil
 }

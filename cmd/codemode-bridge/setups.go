@@ -30,6 +30,7 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Pin: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
 			return pinTools(ctx, con, path, text, taking)
 		},
+		Try:    func(ctx context.Context, name string) (setupcmd.Tried, error) { return tryAdded(ctx, con, name) },
 		Refuse: func(err error, hint string) error { return &configError{err, hint} },
 	}
 }

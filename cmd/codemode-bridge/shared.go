@@ -91,7 +91,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 // shared adapts the bridge for package instance.
 func (p *parts) shared() instance.Bridge {
 	return instance.Bridge{
-		Logger: p.log,
+		Logger: p.log, Refused: p.reloads.trouble,
 		Serve: func(ctx context.Context, client io.ReadWriteCloser) error {
 			return p.server.Serve(ctx, &mcp.IOTransport{Reader: client, Writer: client, MaxLineLength: -1})
 		},

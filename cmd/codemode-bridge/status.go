@@ -1,81 +1,76 @@
 package main
 
 import (
-	"fmt"
-	"slices"
-	"strconv"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
-	"codemode-bridge/cmd/codemode-bridge/cli"
-
-	"github.com/spf13/cobra"
+	"codemode-bridge/cmd/codemode-bridge/statuscmd"
 )
 
-// statusCommand shows the shared bridges of a configuration.
-func statusCommand(con *console) *cobra.Command {
-	c := &cobra.Command{
-		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			file, err := con.file()
-			if err != nil {
-				return err
-			}
+// statusOf gives the command of package statuscmd access to the program.
+func statusOf(con *console) *statuscmd.Bridge {
+	return &statuscmd.Bridge{
+		Console: &con.Console, File: con.file,
+		Serving: func() (string, error) { return servingFolder(con) },
+		Folders: func() (instance.Folders, error) {
 			f, err := instanceFolders(con)
 			if err != nil {
-				return &configError{err, "set XDG_STATE_HOME, or HOME"}
+				err = &configError{err, "set XDG_STATE_HOME, or HOME"}
 			}
-			all := []instance.Status{}
-			for _, meeting := range instance.In(f, file) {
-				if s, err := meeting.Status(c.Context()); err == nil { // on an error it has ended, or is about to
-					all = append(all, s)
-				}
+			return f, err
+		},
+		OnDisk: func() (wrong, do string) {
+			cfg, err := con.load()
+			if err != nil {
+				return err.Error(), typed(con, "check")
 			}
-			slices.SortFunc(all, func(x, y instance.Status) int { return x.Since.Compare(y.Since) })
-			if con.JSON {
-				return con.PrintJSON(all)
+			change, err := judge(con, cfg, nil)
+			if err != nil {
+				return err.Error(), typed(con, "config pending")
 			}
-			return printInstances(con, all)
+			if change != nil {
+				return "it waits for an approver: " + strings.Join(change.Why, "; "), change.WayOn()
+			}
+			return "", ""
 		},
 	}
-	con.JSONFlag(c)
-	return c
 }
 
-func printInstances(con *console, all []instance.Status) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(con.Out, "no windows share a bridge with this configuration")
-		return err
+// servingFolder is where each `serve` of this user announces itself.
+func servingFolder(con *console) (string, error) {
+	places, err := config.Paths(con.Env)
+	if err != nil {
+		return "", &configError{err, "set XDG_STATE_HOME, or HOME"}
 	}
-	for n, i := range all {
-		if n > 0 {
-			fmt.Fprintln(con.Out)
-		}
-		var pids []string
-		for _, w := range i.Clients {
-			pids = append(pids, strconv.Itoa(w.PID))
-		}
-		fmt.Fprintf(con.Out, "process %d, version %s, since %s: %s", i.PID, i.Version, i.Since.Local().Format(time.DateTime), cli.Count(len(i.Clients), "window"))
-		if len(pids) > 0 {
-			fmt.Fprintf(con.Out, " (%s)", strings.Join(pids, ", "))
-		}
-		fmt.Fprintf(con.Out, ", %s\n", cli.Count(i.Runs, "run"))
-		table := [][]string{{"server", "state", "tools", "process", "of sessions", "why"}}
-		for _, s := range i.Servers {
-			pid := ""
-			if s.PID != 0 {
-				pid = strconv.Itoa(s.PID)
-			}
-			own := ""
-			if s.Sessions != 0 {
-				own = fmt.Sprint("+", s.Sessions)
-			}
-			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, own, cli.FirstLine(s.Why)})
-		}
-		if err := con.Table(table); err != nil {
-			return err
+	return filepath.Join(places.StateDir, "serving"), nil
+}
+
+// announceServing makes a `serve` known to `status`, until end is called. One that cannot
+// be announced serves all the same.
+func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func()) {
+	s := statuscmd.Serving{PID: os.Getpid(), Version: version, Since: time.Now(), File: p.config().File, Endpoint: endpointAt(addr)}
+	if pg != nil {
+		s.Page = pg.base
+	}
+	dir, err := servingFolder(con)
+	var a *statuscmd.Announcement
+	if err == nil {
+		a, err = statuscmd.Announce(dir, s)
+	}
+	if err != nil {
+		p.log.Warn("status does not know of this bridge", "err", err)
+		return func() {}
+	}
+	p.reloads.serving.Store(a)
+	p.reloads.announce() // what was refused before
+	return func() {
+		if err := a.Close(); err != nil {
+			p.log.Warn("status may show this bridge a while longer", "err", err)
 		}
 	}
-	return nil
 }

@@ -28,12 +28,13 @@ type hostStatus struct {
 }
 
 // hosts returns the processes that serve windows of this home.
-func (h *home) hosts() (all []hostStatus) {
+func (h *home) hosts() []hostStatus {
 	h.t.Helper()
-	if err := json.Unmarshal([]byte(h.says([]int{0}, "status", "--json")), &all); err != nil {
+	var status struct{ Shared []hostStatus }
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "status", "--json")), &status); err != nil {
 		h.t.Fatal(err)
 	}
-	return all
+	return status.Shared
 }
 
 // nothingLeft checks that all processes that served windows have ended.

@@ -54,7 +54,11 @@
 // nothing. docs/reference/known.md explains each key.
 package known
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // An Effect is something that a tool does.
 type Effect string
@@ -280,4 +284,15 @@ func (t Tool) inside(name string) bool {
 		}
 	}
 	return false
+}
+
+// Stateful reports whether what calls of the server do depends on the calls before, and
+// names a tool of which that is known.
+func (s Server) Stateful() (tool string, ok bool) {
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+		if s.Tools[name].Stateful {
+			return name, true
+		}
+	}
+	return "", false
 }

@@ -1,6 +1,7 @@
 package setupcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -16,11 +17,13 @@ import (
 func (con *Bridge) AddServer() *cobra.Command {
 	var o setup.Flags
 	var accept cli.Acceptance
+	var untried bool
 	c := &cobra.Command{
 		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: cli.MinArgs(2),
 		Long: "Adds a server: a program that is started, or an address. Values stand in the file as they are written\n" +
 			"here; '${NAME}', in single quotes, is a variable and keeps a secret out of it. If the bridge knows the server, it says\n" +
-			"so; once you accept that, the version is pinned and rules about what calls mean hold for it.",
+			"so; once you accept that, the version is pinned and rules about what calls mean hold for it. Then it connects to\n" +
+			"the server and says what it has, or what is wrong (--no-try leaves that out).",
 		Example: "  codemode-bridge servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n" +
 			"  codemode-bridge servers add airtable --env 'AIRTABLE_API_KEY=${AIRTABLE_API_KEY}' -- npx -y airtable-mcp-server\n" +
 			"  codemode-bridge servers add github https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'",
@@ -29,7 +32,7 @@ func (con *Bridge) AddServer() *cobra.Command {
 			if err != nil {
 				return &cli.UsageError{Err: err}
 			}
-			return addServer(con, args[0], server.Text(), o.Replace, accept)
+			return addServer(c.Context(), con, args[0], server.Text(), o.Replace, untried, accept)
 		},
 	}
 	cli.AcceptFlag(c, &accept)
@@ -41,21 +44,25 @@ func (con *Bridge) AddServer() *cobra.Command {
 	f.StringVar(&o.Cwd, "cwd", "", "the `folder` that the program starts in")
 	f.BoolVar(&o.Disabled, "disabled", false, "add it, disabled")
 	f.BoolVar(&o.Replace, "force", false, "replace a server of this name")
+	f.BoolVar(&untried, "no-try", false, noTry)
 	con.JSONFlag(c)
 	cli.CompleteWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
+// noTry is what the flag --no-try does.
+const noTry = "add it without connecting to it"
+
 // AddServerJSON is AddServer for a server that is given as JSON.
 func (con *Bridge) AddServerJSON() *cobra.Command {
-	var replace bool
+	var replace, untried bool
 	var accept cli.Acceptance
 	c := &cobra.Command{
 		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2),
 		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			text, notes, err := setup.FromJSON(con.System(), args[0], []byte(args[1]))
 			if err != nil {
 				return &cli.UsageError{Err: err}
@@ -63,17 +70,19 @@ func (con *Bridge) AddServerJSON() *cobra.Command {
 			for _, note := range notes {
 				fmt.Fprintln(con.Err, note)
 			}
-			return addServer(con, args[0], text, replace, accept)
+			return addServer(c.Context(), con, args[0], text, replace, untried, accept)
 		},
 	}
 	cli.AcceptFlag(c, &accept)
 	c.Flags().BoolVar(&replace, "force", false, "replace a server of this name")
+	c.Flags().BoolVar(&untried, "no-try", false, noTry)
 	con.JSONFlag(c)
 	return c
 }
 
-// addServer writes a server into the configuration.
-func addServer(con *Bridge, name string, text config.JSONC, replace bool, accept cli.Acceptance) error {
+// addServer writes a server into the configuration and, unless it is to be left untried or
+// is disabled, connects to it once. It is added whatever comes of that.
+func addServer(ctx context.Context, con *Bridge, name string, text config.JSONC, replace, untried bool, accept cli.Acceptance) error {
 	if legal := config.ServerName(name); legal != name {
 		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
@@ -91,6 +100,10 @@ func addServer(con *Bridge, name string, text config.JSONC, replace bool, accept
 		if err != nil {
 			return err
 		}
+	}
+	text, separate := setup.PerSession(text)
+	if separate && !con.JSON {
+		con.Told("%s", setup.SessionsOf(name))
 	}
 	done := "added"
 	err := con.Edit(func(old []byte, cfg *config.Config) ([]byte, error) {
@@ -113,7 +126,35 @@ func addServer(con *Bridge, name string, text config.JSONC, replace bool, accept
 	if err != nil {
 		return err
 	}
-	return con.SayServer(name, done)
+	if off, err := config.Section(text, "/disabled"); untried || err != nil || string(off) == "true" {
+		return con.SayServer(name, done)
+	}
+	return con.tryAdded(ctx, name, done)
+}
+
+// tryAdded says that a server was added, and how connecting to it went.
+func (con *Bridge) tryAdded(ctx context.Context, name, done string) error {
+	if !con.JSON {
+		if err := con.SayServer(name, done); err != nil {
+			return err
+		}
+	}
+	tried, err := con.Try(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case con.JSON:
+		return con.PrintJSON(map[string]any{"server": name, "done": done, "tried": tried})
+	case tried.OK:
+		con.Told("%s answers: %s", name, tried.Text)
+		return nil
+	}
+	con.Told("%s does not work yet: %s", name, tried.Text)
+	for _, line := range tried.Said {
+		con.Told("  %s", line)
+	}
+	con.Told("do: %s", tried.Do)
+	return nil
 }
 
 // Confined returns the text of a configuration, or of a server alone, with the box that is

@@ -125,7 +125,7 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 		return err
 	}
 	if !con.JSON {
-		for _, line := range setup.BoxWords(found.New(), cli.NoConfine) {
+		for _, line := range append(setup.BoxWords(found.New(), cli.NoConfine), setup.SessionWords(found.New())...) {
 			con.Told("%s", line)
 		}
 	}

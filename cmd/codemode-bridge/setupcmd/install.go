@@ -211,7 +211,7 @@ func takeOver(con *Bridge, in *setup.Installation, path string, o installOptions
 	if err != nil || con.JSON {
 		return err
 	}
-	for _, line := range setup.BoxWords(in.Moving, cli.NoConfine) {
+	for _, line := range append(setup.BoxWords(in.Moving, cli.NoConfine), setup.SessionWords(in.Moving)...) {
 		con.Told("%s", line)
 	}
 	return nil

@@ -13,6 +13,16 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
+// A Tried is how connecting to a server went, as --json prints it.
+type Tried struct {
+	OK    bool   `json:"ok"`
+	Tools int    `json:"tools"`
+	Text  string `json:"text"` // what it has, or what is wrong
+	// Said are the last lines that its program wrote, and Do says what to do.
+	Said []string `json:"said,omitempty"`
+	Do   string   `json:"do,omitempty"`
+}
+
 // A Bridge is what the commands need of the program.
 type Bridge struct {
 	*cli.Console
@@ -34,6 +44,8 @@ type Bridge struct {
 	// Pin starts the servers of a configuration that is about to be written, and accepts
 	// the tools that they list.
 	Pin func(ctx context.Context, path string, text []byte, taking []*setup.Server) error
+	// Try connects to a server of the configuration on disk, and says how that went.
+	Try func(ctx context.Context, name string) (Tried, error)
 	// Refuse makes an error about the setup as a whole, with a hint what to do.
 	Refuse func(err error, hint string) error
 }
