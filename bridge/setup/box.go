@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ type Boxes struct {
 	// Workspace are the folders that the configuration names, and Home is the person's.
 	Workspace []string
 	Home      string
+	// Path is the list of folders that browsers are looked for in.
+	Path string
 }
 
 // NewBoxes returns Boxes for a system that can enforce them; nil if it cannot.
@@ -29,38 +32,85 @@ func NewBoxes(system clients.System, workspace ...string) *Boxes {
 		return nil
 	}
 	home, _ := system.Env("HOME")
-	return &Boxes{slices.DeleteFunc(workspace, func(folder string) bool { return folder == "" }), home}
+	path, _ := system.Env("PATH")
+	return &Boxes{slices.DeleteFunc(workspace, func(folder string) bool { return folder == "" }), home, path}
 }
 
 // A Proposal is a box for a server of the configuration.
 type Proposal struct {
 	Box   config.JSONC // as "confine" has it; empty if there is none
+	Flags []string     // to add to the server's args along with it
 	Words string       // what it allows: "writes workspace, no network"
 	Why   string       // why a server that could have one has none
+	Do    string       // what the person could do about it; empty for trying one
+}
+
+// Unconfined says of a server of that name why it has no box, and what to do about it.
+func (p Proposal) Unconfined(name string) string {
+	do := fmt.Sprintf("codemode-bridge servers test --confined %s tries a box", name)
+	if p.Do != "" {
+		do = fmt.Sprintf("%s, then: codemode-bridge servers accept %s", p.Do, name)
+	}
+	return fmt.Sprintf("%s is not confined: %s; %s", name, canon.Escape(p.Why), do)
+}
+
+// unset is the error of a server that keeps things where a variable says, which is not
+// set.
+type unset string
+
+func (name unset) Error() string {
+	return fmt.Sprintf("%s is not set in its env, and without it what it keeps is in a folder of the package", string(name))
 }
 
 // Propose returns the box that is proposed for a server: that of the file that it is
 // verified by, unless it has one.
 func (b *Boxes) Propose(text config.JSONC) Proposal {
-	r, _ := recognize(text)
+	r, args := recognize(text)
 	plain, err := text.MarshalJSON()
 	var s started
 	if b == nil || r.Box == nil || !r.Verified || err != nil || json.Unmarshal(plain, &s) != nil || s.Confine != nil {
 		return Proposal{}
 	}
 	box := *r.Box
+	if why, do := box.Fits(args, slices.Concat(slices.Collect(maps.Keys(s.Env)), s.PassEnv)); why != "" {
+		return Proposal{Why: why, Do: do}
+	}
 	if box.Write, err = b.places(box.Write, r, s); err == nil {
 		box.Read, err = b.places(box.Read, r, s)
+	}
+	if name, ok := errors.AsType[unset](err); ok {
+		return Proposal{Why: err.Error(), Do: fmt.Sprintf("set %s to a file in a folder that it has to itself", string(name))}
 	}
 	if err != nil {
 		return Proposal{Why: err.Error()}
 	}
-	return Proposal{Box: boxText(box), Words: box.String()}
+	if box.Browser == nil {
+		return Proposal{Box: boxText(box), Words: box.String()}
+	}
+	return b.withBrowser(box)
+}
+
+// withBrowser returns the box of a server that starts a browser, with the flags that make
+// it start in there.
+func (b *Boxes) withBrowser(box known.Box) Proposal {
+	program, folder := b.browser()
+	if program == "" {
+		return Proposal{Why: "no Chrome or Chromium was found that starts in a box, in which a snap does not", Do: "install one as a package of the system, or with npx playwright install chromium"}
+	}
+	if folder != "" {
+		box.Read = append(slices.Clone(box.Read), folder)
+	}
+	flags := box.Browser.Flags(program)
+	adds := strings.Join(box.Browser.Adds, " ")
+	box.Browser = nil // the words below say more
+	return Proposal{Box: boxText(box, "require"), Flags: flags,
+		Words: fmt.Sprintf("%s; its browser is %s and has no sandbox of its own (%s): the box takes its place, and it does not start where that does not hold", box, program, adds)}
 }
 
 // started is what of a server's text decides where its box is.
 type started struct {
 	Env     map[string]string `json:"env"`
+	PassEnv []string          `json:"passEnv"`
 	Cwd     string            `json:"cwd"`
 	Confine json.RawMessage   `json:"confine"`
 }
@@ -86,7 +136,7 @@ func (b *Boxes) places(all []string, r known.Recognition, s started) (paths []st
 				}
 			}
 		case variable && s.Env[name] == "":
-			return nil, fmt.Errorf("%s is not set in its env, and without it what it keeps is in a folder of the package", name)
+			return nil, unset(name)
 		case variable:
 			if err := add(filepath.Dir(s.Env[name])); err != nil {
 				return nil, err
@@ -125,8 +175,8 @@ func (b *Boxes) place(path, cwd string) (string, error) {
 	return full, nil
 }
 
-// boxText is a box as a configuration has it.
-func boxText(b known.Box) config.JSONC {
+// boxText is a box as a configuration has it, with more keys that are true.
+func boxText(b known.Box, more ...string) config.JSONC {
 	text := `{ "write": ` + flatJSON(b.Write)
 	if len(b.Read) > 0 {
 		text += `, "read": ` + flatJSON(b.Read)
@@ -142,11 +192,14 @@ func boxText(b known.Box) config.JSONC {
 	if b.Run != nil {
 		text += `, "run": ` + flatJSON(b.Run)
 	}
+	for _, key := range more {
+		text += fmt.Sprintf(", %q: true", key)
+	}
 	return config.JSONC(text + " }")
 }
 
 // ConfineIn returns the text of a configuration with the box that is proposed for the
-// server at a JSON pointer, and what that allows. Without a box, the text is as it was.
+// server at a JSON pointer, with the flags that go with it, and what that allows. Without a box, the text is as it was.
 // The pointer is empty for the text of a server alone.
 func (b *Boxes) ConfineIn(text []byte, at string) (next []byte, p Proposal, err error) {
 	server := text
@@ -158,7 +211,12 @@ func (b *Boxes) ConfineIn(text []byte, at string) (next []byte, p Proposal, err 
 	if p = b.Propose(server); len(p.Box) == 0 {
 		return text, p, nil
 	}
-	next, err = config.Insert(text, at+"/confine", p.Box)
+	if next, err = config.Insert(text, at+"/confine", p.Box); err != nil {
+		return nil, p, err
+	}
+	if len(p.Flags) > 0 {
+		next, err = extend(next, at+"/args", p.Flags)
+	}
 	return next, p, err
 }
 
@@ -190,8 +248,10 @@ func BoxWords(taken []*Server, leave string) (lines []string) {
 		case len(p.Box) > 0 && s.Unboxed == "":
 			boxed = len(lines)
 			lines = append(lines, fmt.Sprintf("%s is confined: %s", s.As, canon.Escape(p.Words)))
-		case s.Unboxed != "" || p.Why != "":
-			lines = append(lines, fmt.Sprintf("%s is not confined: %s; codemode-bridge servers test --confined %s tries a box", s.As, cmp.Or(s.Unboxed, p.Why), s.As))
+		case s.Unboxed != "":
+			lines = append(lines, Proposal{Why: s.Unboxed}.Unconfined(s.As))
+		case p.Why != "":
+			lines = append(lines, p.Unconfined(s.As))
 		}
 	}
 	if boxed >= 0 {

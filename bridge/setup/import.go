@@ -66,14 +66,21 @@ func (i *Import) take(name, text string) {
 	i.taken[strings.ToLower(name)], i.names[strings.ToLower(name)] = text, name
 }
 
-// unconfined is a server without its box, which does not make it another server: what a
-// client starts without a box is the same in ours, and no looser. What it starts in a box
-// is the same in a box of ours, which somebody may have widened.
+// unconfined is a server without its box and the flags that go with that, which does not
+// make it another server: what a client starts without a box is the same in ours, and no
+// looser. What it starts in a box is the same in a box of ours, which somebody may have
+// widened.
 func unconfined(text config.JSONC) config.JSONC {
-	if without, err := config.Remove(text, "/confine"); err == nil {
-		return without
+	without, err := config.Remove(text, "/confine")
+	if err != nil {
+		return text // it has none
 	}
-	return text // it has none
+	if r, args := recognize(text); r.Box != nil && r.Box.Browser != nil {
+		if own, err := config.Replace(without, "/args", config.JSONC(flatJSON(r.Box.Browser.Own(args)))); err == nil {
+			return own
+		}
+	}
+	return without
 }
 
 // comparable is a server in the form of the configuration, without the keys that do

@@ -113,12 +113,17 @@ func recognize(text config.JSONC) (known.Recognition, []string) {
 		URL     string            `json:"url"`
 		OpenAPI string            `json:"openapi"`
 		Known   string            `json:"known"`
+		Confine json.RawMessage   `json:"confine"`
 	}
 	if err != nil || json.Unmarshal(plain, &s) != nil || s.OpenAPI != "" {
 		return known.Recognition{}, nil
 	}
+	var box struct {
+		Require bool `json:"require"`
+	}
+	boxed := len(s.Confine) > 0 && json.Unmarshal(s.Confine, &box) == nil && box.Require
 	return known.Recognize(s.Known, known.Started{
-		Command: s.Command, Args: s.Args, URL: s.URL,
+		Command: s.Command, Args: s.Args, URL: s.URL, Boxed: boxed,
 		Env: slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.PassEnv),
 	}), s.Args
 }

@@ -67,6 +67,43 @@ var boxed = map[string]boxedServer{
 			{"start_process", `{"command": "cat $K; ln $K $W/hard; cat $W/hard; echo overwritten > $C; mv $W/had $C", "timeout_ms": 5000}`, ""},
 		},
 	},
+	"playwright": {
+		entry: "@playwright/mcp/cli.js", args: []string{"--headless", "--isolated"},
+		calls: []boxedCall{
+			{"browser_navigate", `{"url": "data:text/html,<h1>hello</h1>"}`, "hello"},
+			{"browser_take_screenshot", `{"filename": "$W/page.png", "type": "png"}`, "page.png"},
+		},
+		outside: []boxedCall{
+			{"browser_navigate", `{"url": "file://$K"}`, ""},
+			{"browser_take_screenshot", `{"filename": "$C", "type": "png"}`, ""},
+		},
+	},
+	"chrome-devtools": {
+		entry: "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js", args: []string{"--headless", "--isolated"},
+		env: map[string]string{"CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS": "1", "CHROME_DEVTOOLS_MCP_NO_USAGE_STATISTICS": "1"},
+		calls: []boxedCall{
+			{"new_page", `{"url": "data:text/html,<h1>hello</h1>"}`, "hello"},
+		},
+		outside: []boxedCall{
+			{"new_page", `{"url": "file://$K"}`, ""},
+			{"take_snapshot", `{"pageId": 3}`, ""},
+			{"take_screenshot", `{"pageId": 2, "filePath": "$C"}`, ""},
+		},
+	},
+
+	// The tools of these need their service and a key, so they only list them.
+	"airtable":     {entry: "airtable-mcp-server/dist/main.js", env: map[string]string{"AIRTABLE_API_KEY": "pat.x"}},
+	"brave-search": {entry: "@modelcontextprotocol/server-brave-search/dist/index.js", env: map[string]string{"BRAVE_API_KEY": "x"}},
+	"brave":        {entry: "@brave/brave-search-mcp-server/dist/index.js", env: map[string]string{"BRAVE_API_KEY": "x"}},
+	"github":       {entry: "@modelcontextprotocol/server-github/dist/index.js", env: map[string]string{"GITHUB_PERSONAL_ACCESS_TOKEN": "x"}},
+	"google-maps":  {entry: "@modelcontextprotocol/server-google-maps/dist/index.js", env: map[string]string{"GOOGLE_MAPS_API_KEY": "x"}},
+	"hubspot":      {entry: "@hubspot/mcp-server/dist/index.js", env: map[string]string{"PRIVATE_APP_ACCESS_TOKEN": "x"}},
+	"notion":       {entry: "@notionhq/notion-mcp-server/bin/cli.mjs", env: map[string]string{"NOTION_TOKEN": "x"}},
+	"perplexity":   {entry: "@perplexity-ai/mcp-server/dist/index.js", env: map[string]string{"PERPLEXITY_API_KEY": "x"}},
+	"slack":        {entry: "@modelcontextprotocol/server-slack/dist/index.js", env: map[string]string{"SLACK_BOT_TOKEN": "x", "SLACK_TEAM_ID": "T1"}},
+	"tavily":       {entry: "tavily-mcp/build/index.js", env: map[string]string{"TAVILY_API_KEY": "x"}},
+	"sentry":       {entry: "@sentry/mcp-server/dist/index.js", env: map[string]string{"SENTRY_ACCESS_TOKEN": "x"}},
+	"figma":        {entry: "figma-developer-mcp/dist/bin.js", env: map[string]string{"FIGMA_API_KEY": "x", "FRAMELINK_TELEMETRY": "off"}, args: []string{"--stdio", "--skip-image-downloads"}},
 }
 
 // A boxedServer is a package, and what is called of it.

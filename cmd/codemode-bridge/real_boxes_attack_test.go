@@ -59,7 +59,8 @@ func TestRealBoxesContain(t *testing.T) {
 		}
 		mustWrite(t, filepath.Join(g.workspace, "about.json"), string(about))
 		row := boxed["desktop-commander"]
-		session := g.start(t, r, g.box(t, "desktop-commander", nil, nil), []string{"SSH_AUTH_SOCK=" + socket}, "node", filepath.Join(r.npm, "node_modules", row.entry))
+		box, _ := g.box(t, "desktop-commander", nil, nil)
+		session := g.start(t, r, box, []string{"SSH_AUTH_SOCK=" + socket}, "node", filepath.Join(r.npm, "node_modules", row.entry))
 		read, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)

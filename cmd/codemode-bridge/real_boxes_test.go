@@ -104,15 +104,15 @@ func (g *premises) untouched(t *testing.T) {
 }
 
 // box is the box that is proposed for a known server, as the configuration of a person
-// with this workspace would have it.
-func (g *premises) box(t *testing.T, name string, args []string, env map[string]string) confine.Box {
+// with this workspace would have it, and the flags that it is started with in there.
+func (g *premises) box(t *testing.T, name string, args []string, env map[string]string) (confine.Box, []string) {
 	t.Helper()
 	s, _ := known.Find(name)
 	text, err := json.Marshal(map[string]any{"command": "npx", "args": append([]string{"-y", s.Launch[0].NPM + "@" + s.Verified}, args...), "env": env})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := (&setup.Boxes{Workspace: []string{g.workspace}, Home: g.home}).Propose(config.JSONC(text))
+	p := (&setup.Boxes{Workspace: []string{g.workspace}, Home: g.home, Path: browserPath()}).Propose(config.JSONC(text))
 	whole := fmt.Sprintf(`{"servers": {"x": {"command": "x", "confine": %s}}, "evaluation": {"workspace": %q}}`, p.Box, g.workspace)
 	cfg, err := config.Parse(filepath.Join(g.home, "config.json"), []byte(whole), func(name string) (string, bool) { return g.home, name == "HOME" })
 	if err != nil {
@@ -126,7 +126,15 @@ func (g *premises) box(t *testing.T, name string, args []string, env map[string]
 	for _, h := range c.Net.Hosts {
 		b.Net.Hosts = append(b.Net.Hosts, confine.Host{Name: h.Name, Port: h.Port})
 	}
-	return b
+	return b, p.Flags
+}
+
+// browserPath is where the browser of these tests is looked for.
+func browserPath() string {
+	if browser := os.Getenv("CHROMIUM"); browser != "" {
+		return filepath.Dir(browser)
+	}
+	return os.Getenv("PATH")
 }
 
 // start starts a program in a box, and returns a session with it. It ends with the test.
@@ -210,7 +218,8 @@ func TestRealBoxes(t *testing.T) {
 				variables[name] = g.fill(value)
 				env = append(env, name+"="+g.fill(value))
 			}
-			session := g.start(t, r, g.box(t, name, own, variables), env, "node", append(args, own...)...)
+			box, flags := g.box(t, name, own, variables)
+			session := g.start(t, r, box, env, "node", slices.Concat(args, own, flags)...)
 			tools, err := session.ListTools(t.Context(), nil)
 			if err != nil || len(tools.Tools) == 0 {
 				t.Fatalf("listing tools: %v", err)

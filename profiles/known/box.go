@@ -21,6 +21,36 @@ type Box struct {
 	Net   Reach    `json:"net,omitzero"`
 	// Run are the programs that it may start, by name; nil: any.
 	Run []string `json:"run,omitempty"`
+	// With are flags without which no box is proposed, and Without are flags and variables
+	// with which none is: nobody has tried it so, or it needs more then.
+	With    []string `json:"with,omitempty"`
+	Without []string `json:"without,omitempty"`
+	// Browser is there for a program that starts a browser.
+	Browser *Browser `json:"browser,omitempty"`
+}
+
+// A Browser says how a program starts its browser in a box. A browser makes a sandbox of
+// its own out of namespaces, which no box lets it make: it is started without, and the box,
+// which has to hold as a whole then, takes its place.
+type Browser struct {
+	// Path is the flag that names the program of the browser, and Adds are the flags that
+	// leave its own sandbox out. Both are added to the launch along with the box.
+	Path string   `json:"path"`
+	Adds []string `json:"adds"`
+}
+
+// Flags are those that start the browser with that program in a box.
+func (b *Browser) Flags(program string) []string {
+	return append([]string{b.Path + program}, b.Adds...)
+}
+
+// Own returns the arguments of a program without the flags at their end that a proposal
+// has added.
+func (b *Browser) Own(args []string) []string {
+	for n := len(args); n > 0 && (strings.HasPrefix(args[n-1], b.Path) || slices.Contains(b.Adds, args[n-1])); n-- {
+		args = args[:n-1]
+	}
+	return args
 }
 
 // The words for places.
@@ -67,6 +97,34 @@ func (r Reach) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Hosts)
 }
 
+// Fits says what keeps a program with these arguments and variables from the box, and what
+// to do about it; why is empty if nothing does.
+func (b Box) Fits(args, env []string) (why, do string) {
+	has := func(word string) bool {
+		return slices.Contains(env, word) || slices.ContainsFunc(args, func(arg string) bool {
+			flag, _, _ := strings.Cut(arg, "=")
+			return flag == strings.TrimSuffix(word, "=")
+		})
+	}
+	var missing []string
+	for _, flag := range b.With {
+		if !has(flag) {
+			missing = append(missing, flag)
+		}
+	}
+	flags := strings.Join(missing, " and ")
+	switch i := slices.IndexFunc(b.Without, has); {
+	case i >= 0:
+		name := strings.TrimSuffix(b.Without[i], "=")
+		return "no box was tried with " + name, "leave " + name + " out"
+	case len(missing) > 0 && b.Browser != nil:
+		return "a browser in a box shows no window and keeps no profile", "if it needs neither, add " + flags + " to its args"
+	case len(missing) > 0:
+		return "no box was tried without " + flags, "add that to its args"
+	}
+	return "", ""
+}
+
 // IsZero reports whether it is none, said by leaving "net" out.
 func (r Reach) IsZero() bool { return !r.Any && len(r.Hosts) == 0 }
 
@@ -87,7 +145,11 @@ func (b Box) String() string {
 	if len(b.Write) > 0 {
 		writes = "writes " + strings.Join(b.Write, ", ")
 	}
-	return writes + ", " + b.Net.String()
+	text := writes + ", " + b.Net.String()
+	if b.Browser != nil {
+		text += ", its browser without a sandbox of its own"
+	}
+	return text
 }
 
 var (
@@ -137,5 +199,34 @@ func (s *Server) checkBox(l Launch) *mistake {
 				return wrong("%q is not the name of a program", program)
 			}
 			return nil
-		}).in("run")).in("confine")
+		}).in("run"),
+		among(b.With, "flags", l.Flags...).in("with"),
+		among(b.Without, "flags and env", slices.Concat(l.Flags, l.Env)...).in("without"),
+		b.Browser.check(l).in("browser")).in("confine")
+}
+
+// among checks that words are from a list.
+func among(words []string, what string, all ...string) *mistake {
+	return each(words, func(_ int, word string) *mistake {
+		if !slices.Contains(all, word) {
+			return wrong("%q is not one of its %s", word, what)
+		}
+		return nil
+	})
+}
+
+// check sees to it that only what is fine in a box is added to a launch.
+func (b *Browser) check(l Launch) *mistake {
+	if b == nil {
+		return nil
+	}
+	switch {
+	case len(b.Adds) == 0:
+		return wrong("no flag leaves the sandbox of the browser out").in("adds")
+	case !strings.HasSuffix(b.Path, "="):
+		return wrong("want a flag with a value").in("path")
+	}
+	return first(
+		among([]string{b.Path}, "boxedFlags", l.BoxedFlags...).in("path"),
+		among(b.Adds, "boxedFlags", l.BoxedFlags...).in("adds"))
 }

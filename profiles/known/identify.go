@@ -230,13 +230,15 @@ func (l Launch) fits(args, env []string, boxed bool) (paths []string, wrong stri
 		if strings.HasPrefix(args[at], "-") {
 			flag, _, joined := strings.Cut(args[at], "=")
 			switch {
-			case slices.Contains(flags, flag+"=") && joined:
+			case slices.Contains(flags, flag+"=") && joined, joined && slices.Contains(flags, args[at]):
 			case slices.Contains(flags, flag+"="):
 				// Some programs take the next word for its value whatever it is, others only
 				// one that is no flag.
 				if at++; at == len(args) || strings.HasPrefix(args[at], "-") {
 					return nil, fmt.Sprintf("the flag %s has no value that every program would take for one", flag)
 				}
+			case !boxed && (slices.Contains(l.BoxedFlags, flag+"=") || slices.Contains(l.BoxedFlags, args[at])):
+				return nil, fmt.Sprintf("the flag %s takes a protection away: with it, it is known only in a box with \"require\": true", flag)
 			case joined || !slices.Contains(flags, flag):
 				return nil, fmt.Sprintf("the flag %s is not one that it is known with", flag)
 			}

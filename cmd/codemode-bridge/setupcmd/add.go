@@ -166,7 +166,7 @@ func (con *Bridge) Confined(at, name string, text []byte, cfg *config.Config) ([
 	case len(p.Box) > 0:
 		con.Told("%s is confined: %s (%s leaves that out)", name, canon.Escape(p.Words), cli.NoConfine)
 	case p.Why != "":
-		con.Told("%s is not confined: %s; codemode-bridge servers test --confined %s tries a box", name, p.Why, name)
+		con.Told("%s", p.Unconfined(name))
 	}
 	return next, err
 }
