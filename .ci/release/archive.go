@@ -38,10 +38,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 // tarred is a compressed tar archive of entries that belong to nobody.
 func tarred(entries []entry, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
-	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression) // whose header has no name and no time
-	if err != nil {
-		return nil, err
-	}
+	packed := gzip.NewWriter(&out) // whose header has no name and no time
 	w := tar.NewWriter(packed)
 	for _, e := range inOrder(entries) {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.text)), Mode: int64(e.mode), ModTime: at, Format: tar.FormatUSTAR}

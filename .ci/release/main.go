@@ -19,6 +19,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -153,44 +155,68 @@ func begin(version, commit, out string) (*release, error) {
 
 // make builds and packs, and writes the files.
 func (r *release) make(some []platform) error {
-	files := map[string][]byte{}
-	license, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	paper, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
 	if err != nil {
 		return err
 	}
-	for _, p := range some {
-		fmt.Fprintln(os.Stderr, "release:", p)
-		programs, err := r.build(p)
-		if err != nil {
-			return err
-		}
-		notices, err := r.notices(p)
-		if err != nil {
-			return err
-		}
-		papers := []entry{{"LICENSE", 0o644, license}, {"README.md", 0o644, r.readme()}, {"THIRD_PARTY_NOTICES", 0o644, notices}}
-		name := fmt.Sprintf("codemode-bridge_%s_%s_%s", r.version, p.os, p.arch)
-		entries := beneath(name+"/", slices.Concat(programs, papers))
-		if p.os == "windows" {
-			files[name+".zip"], err = zipped(entries, r.time)
-		} else {
-			files[name+".tar.gz"], err = tarred(entries, r.time)
-		}
-		if err != nil {
-			return fmt.Errorf("packing %s: %w", name, err)
-		}
-		file, text, err := r.platformPackage(p, programs, papers)
-		if err != nil {
-			return err
-		}
-		files[file] = text
-	}
-	file, text, err := r.mainPackage(license)
+	files := map[string][]byte{}
+	file, text, err := r.mainPackage(paper)
 	if err != nil {
 		return err
 	}
 	files[file] = text
+
+	// Linking and packing use one processor each.
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex // guards files and failed
+		failed error
+		room   = make(chan struct{}, 2)
+	)
+	for _, p := range some {
+		wg.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			fmt.Fprintln(os.Stderr, "release:", p)
+			made, err := r.forPlatform(p, paper)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(files, made)
+			failed = errors.Join(failed, err)
+		})
+	}
+	wg.Wait()
+	if failed != nil {
+		return failed
+	}
 	return r.write(files)
+}
+
+// forPlatform makes the archive and the npm package for one platform.
+func (r *release) forPlatform(p platform, paper []byte) (map[string][]byte, error) {
+	programs, err := r.build(p)
+	if err != nil {
+		return nil, err
+	}
+	notices, err := r.notices(p)
+	if err != nil {
+		return nil, err
+	}
+	papers := []entry{{"LICENSE", 0o644, paper}, {"README.md", 0o644, r.readme()}, {"THIRD_PARTY_NOTICES", 0o644, notices}}
+	name := fmt.Sprintf("codemode-bridge_%s_%s_%s", r.version, p.os, p.arch)
+	pack, end := tarred, ".tar.gz"
+	if p.os == "windows" {
+		pack, end = zipped, ".zip"
+	}
+	archive, err := pack(beneath(name+"/", slices.Concat(programs, papers)), r.time)
+	if err != nil {
+		return nil, fmt.Errorf("packing %s: %w", name, err)
+	}
+	file, text, err := r.platformPackage(p, programs, papers)
+	if err != nil {
+		return nil, fmt.Errorf("packing %s: %w", file, err)
+	}
+	return map[string][]byte{name + end: archive, file: text}, nil
 }
 
 // write writes the files and their checksums.
