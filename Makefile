@@ -28,7 +28,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # The packages in which goroutines meet: they or their tests have a go
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
-RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
+RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
 	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed \
 	./bridge/dialogs ./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles \
 	./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \
@@ -40,7 +40,7 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approval
 	./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking mutants fuzz frozen pictures clean
+.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking mutants fuzz frozen pictures release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,7 +53,7 @@ run: build ## build and serve $(CONFIG) on 127.0.0.1
 
 # The hundreds of short processes need no collector before 16 MB.
 test: ## all tests that need nothing beyond Go
-	GOGC=400 $(TEST) -timeout 20m $(SIDE_BY_SIDE) $(LONGEST) ./... ./.ci/mutants
+	GOGC=400 $(TEST) -timeout 20m $(SIDE_BY_SIDE) $(LONGEST) ./... ./.ci/mutants ./.ci/release
 
 check: fmt lint vuln race cross ## format, vet, staticcheck, govulncheck, race detector, cross-builds
 
@@ -61,8 +61,8 @@ fmt: ## refuse Go files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) && [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
 
 lint: ## go vet and staticcheck, also with the build tags of test-real and soak
-	$(GO) vet -tags real,long ./... ./.ci/mutants
-	$(GO) tool staticcheck -tags real,long ./... ./.ci/mutants
+	$(GO) vet -tags real,long ./... ./.ci/mutants ./.ci/release
+	$(GO) tool staticcheck -tags real,long ./... ./.ci/mutants ./.ci/release
 
 vuln: ## govulncheck, where it can be had and reach its database
 	.ci/vuln
@@ -110,5 +110,9 @@ frozen: ## keep what this program writes as cmd/codemode-bridge/testdata/frozen/
 	@[ -n "$(NAME)" ] || { echo "usage: make frozen NAME=$$(git rev-parse --short HEAD)"; exit 2; }
 	$(GO) test ./cmd/codemode-bridge -count=1 -run '^TestFrozen$$' -freeze '$(NAME)'
 
+release: ## archives, npm packages and checksums of release $(VERSION), in dist/$(VERSION) (docs/install.md)
+	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3"; exit 2; }
+	$(GO) run ./.ci/release -version '$(VERSION)' -out 'dist/$(VERSION)'
+
 clean: ## remove what was built and cached
-	rm -rf bin .cache
+	rm -rf bin dist .cache

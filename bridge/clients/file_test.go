@@ -268,3 +268,30 @@ func TestAt(t *testing.T) {
 		}
 	}
 }
+
+// A bridge behind a bridge would wait for itself: an entry that starts one is known,
+// however it does.
+func TestBridgeIsKnown(t *testing.T) {
+	for _, row := range []struct {
+		bridge bool
+		entry  string
+	}{
+		{true, `{"command": "/opt/codemode-bridge", "args": ["run"]}`},
+		{true, `{"command": "C:\\Programs\\Codemode-Bridge.EXE"}`},
+		{true, `{"command": "npx", "args": ["-y", "codemode-bridge", "run"]}`},
+		{true, `{"command": "C:\\node\\npx.cmd", "args": ["-y", "codemode-bridge@1.2.3", "run"]}`},
+		{true, `{"command": "cmd", "args": ["/c", "npx", "-y", "codemode-bridge", "run"]}`},
+		{true, `{"command": "npx", "args": ["--package=codemode-bridge@latest", "--", "codemode-bridge", "run"]}`},
+		{true, `{"command": "/usr/bin/node", "args": ["/usr/lib/node_modules/codemode-bridge/bin/codemode-bridge.js", "run"]}`},
+		{false, `{"command": "npx", "args": ["-y", "codemode-bridges"]}`},
+		{false, `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/me/codemode-bridge"]}`},
+		{false, `{"command": "node", "args": ["server.js", "codemode-bridge.js"]}`},
+		{false, `{"command": "node"}`},
+		{false, `{"command": "cmd", "args": ["/c"]}`},
+	} {
+		s, err := Entry(System{}, "a", []byte(row.entry))
+		if err != nil || s.Bridge != row.bridge || (s.Problem != "") != row.bridge {
+			t.Errorf("%s: bridge %t, problem %q, error %v", row.entry, s.Bridge, s.Problem, err)
+		}
+	}
+}

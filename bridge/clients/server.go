@@ -332,7 +332,7 @@ func (p Place) server(name string, entry any, of shared) Server {
 	if p.Client.dialect == goose && s.Command == "" && s.URL == "" || p.Client.dialect == zed && m["settings"] != nil && s.Command == "" && s.URL == "" {
 		s.Problem = fmt.Sprintf("it is a part of %s itself", p.Client.Title)
 	}
-	if s.Problem == "" && isBridge(s.Command) {
+	if s.Problem == "" && isBridge(s.Command, s.Args) {
 		s.Bridge, s.Problem = true, "it is a bridge itself"
 	}
 	s.Secrets = secretsOf(s)
@@ -399,10 +399,27 @@ func kindOf(said string, s Server) (kind Kind, problem string) {
 	return kind, ""
 }
 
-// isBridge reports whether a command is this program.
-func isBridge(command string) bool {
-	base := filepath.Base(strings.ReplaceAll(command, `\`, "/"))
-	return strings.TrimSuffix(strings.ToLower(base), ".exe") == "codemode-bridge"
+// isBridge reports whether a command is this program: by its own name, as the npm
+// package that npx and others of its kind start, or as that package's launcher.
+func isBridge(command string, args []string) bool {
+	base := func(path string) string {
+		name := strings.ToLower(filepath.Base(strings.ReplaceAll(path, `\`, "/")))
+		return strings.TrimSuffix(strings.TrimSuffix(name, ".exe"), ".cmd")
+	}
+	switch base(command) {
+	case "codemode-bridge":
+		return true
+	case "node":
+		return len(args) > 0 && base(args[0]) == "codemode-bridge.js"
+	case "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun":
+		return slices.ContainsFunc(args, func(arg string) bool {
+			arg = strings.TrimPrefix(strings.TrimPrefix(arg, "--package="), "-p=")
+			return arg == "codemode-bridge" || strings.HasPrefix(arg, "codemode-bridge@")
+		})
+	case "cmd": // as clients on Windows start npx: cmd /c npx ...
+		return len(args) > 1 && strings.EqualFold(args[0], "/c") && isBridge(args[1], args[2:])
+	}
+	return false
 }
 
 // secretFlag matches the names of arguments whose values are secrets.

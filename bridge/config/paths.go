@@ -14,6 +14,9 @@ type Locations struct {
 	StateDir string
 	// CacheDir is for what can be made again: the last catalogue.
 	CacheDir string
+	// DataDir is for what can be installed again: copies of the program. It is
+	// empty if the home folder is not known, which nothing else needs then.
+	DataDir string
 }
 
 // Paths returns the default locations. They follow the XDG base directories
@@ -35,7 +38,7 @@ func locations(system string, env Env) (Locations, error) {
 		}
 		return ""
 	}
-	config, state, cache := get("XDG_CONFIG_HOME"), get("XDG_STATE_HOME"), get("XDG_CACHE_HOME")
+	config, state, cache, data := get("XDG_CONFIG_HOME"), get("XDG_STATE_HOME"), get("XDG_CACHE_HOME"), get("XDG_DATA_HOME")
 	home, _ := homeFolder(system, env)
 	under := func(set *string, base string, rest ...string) {
 		if *set == "" && base != "" {
@@ -48,17 +51,21 @@ func locations(system string, env Env) (Locations, error) {
 		under(&config, get("APPDATA"))
 		under(&state, get("LOCALAPPDATA"))
 		under(&cache, get("LOCALAPPDATA"))
+		under(&data, get("LOCALAPPDATA"))
 		under(&config, home, "AppData", "Roaming")
 		under(&state, home, "AppData", "Local")
 		under(&cache, home, "AppData", "Local")
+		under(&data, home, "AppData", "Local")
 	case "darwin", "ios":
 		under(&config, home, "Library", "Application Support")
 		under(&state, home, "Library", "Application Support")
 		under(&cache, home, "Library", "Caches")
+		under(&data, home, "Library", "Application Support")
 	default:
 		under(&config, home, ".config")
 		under(&state, home, ".local", "state")
 		under(&cache, home, ".cache")
+		under(&data, home, ".local", "share")
 	}
 	if config == "" || state == "" || cache == "" {
 		return l, errors.New("finding the default folders: the home folder is not known")
@@ -66,6 +73,9 @@ func locations(system string, env Env) (Locations, error) {
 	l.ConfigFile = filepath.Join(config, folder, "config.json")
 	l.StateDir = filepath.Join(state, folder)
 	l.CacheDir = filepath.Join(cache, folder)
+	if data != "" {
+		l.DataDir = filepath.Join(data, folder)
+	}
 	// Where the system gives several of them one base, they get folders of
 	// their own: emptying the cache must not empty the store.
 	if state == config || state == cache {

@@ -91,6 +91,8 @@ func (up *Checkup) client(r registered, command []string, with bool) []Finding {
 			all = append(all, fine(name, "starts this bridge as "+s.Name))
 		case filepath.IsAbs(s.Command) && err != nil:
 			all = append(all, failing(name, "starts "+s.Command+", which is not there", up.Typed(install)))
+		case !strings.HasPrefix(filepath.Base(s.Command), "codemode-bridge"):
+			all = append(all, warning(name, fmt.Sprintf("starts the bridge through %s, which looks into the folder that the client is in: a repository there can have programs of its own run", filepath.Base(s.Command)), up.Typed(install)+" has a program started by its path"))
 		case s.Command != command[0]:
 			all = append(all, warning(name, "starts another copy of the program: "+s.Command, up.Typed(install)+" takes this one"))
 		default:

@@ -185,7 +185,7 @@ func worker() (string, error) {
 	path := filepath.Join(filepath.Dir(self), "codemode-worker"+filepath.Ext(self))
 	if _, err := os.Stat(path); err != nil {
 		return "", &configError{fmt.Errorf("scripts run in a program of their own, and it is not at %s", path),
-			"install both programs into one folder: go build -o bin/ ./cmd/..."}
+			"both programs come together and belong into one folder: unpack the whole archive, or go build -o bin/ ./cmd/..."}
 	}
 	return path, nil
 }

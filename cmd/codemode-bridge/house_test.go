@@ -220,7 +220,7 @@ var topLevel = []string{
 }
 
 // built and cached things, which git ignores and the rules do not look into.
-var ignored = []string{".git", ".cache", "bin", "node_modules"}
+var ignored = []string{".git", ".cache", "bin", "dist", "node_modules"}
 
 // maxLines bounds a Go file that is not a test. longFiles lists those that may be longer,
 // with the reason.

@@ -27,8 +27,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the release; the linker may set another.
-var version = "0.1.0"
+// version is the release, and commit what it was built from; the linker may set others.
+var (
+	version = "0.1.0"
+	commit  string
+)
 
 func main() { os.Exit(mainCode()) }
 
@@ -109,22 +112,37 @@ func versionCommand(con *console) *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			line := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						line["revision"] = s.Value
-					}
-				}
+			words := []string{line["go"], line["platform"]}
+			if built := revision(); built != "" {
+				line["revision"] = built
+				words = append(words, "commit "+built)
 			}
 			if con.JSON {
 				return con.PrintJSON(line)
 			}
-			_, err := fmt.Fprintf(con.Out, "codemode-bridge %s (%s, %s)\n", version, line["go"], line["platform"])
+			_, err := fmt.Fprintf(con.Out, "codemode-bridge %s (%s)\n", version, strings.Join(words, ", "))
 			return err
 		},
 	}
 	con.JSONFlag(c)
 	return c
+}
+
+// revision is the commit that the program was built from, with "-modified" if files
+// differed from it; empty if that is not known.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if commit != "" || !ok {
+		return commit
+	}
+	of := map[string]string{}
+	for _, s := range info.Settings {
+		of[s.Key] = s.Value
+	}
+	if of["vcs.modified"] == "true" {
+		return of["vcs.revision"] + "-modified"
+	}
+	return of["vcs.revision"]
 }
 
 // exitCode prints err for a person, unless the command has done so, and returns the

@@ -58,11 +58,12 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
-			for name, dir := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache"} {
+			for name, dir := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"} {
 				e.Setenv(name, filepath.Join(home, dir))
 			}
 			e.Setenv("HOME", home)
 			e.Setenv("USERPROFILE", home)
+			e.Setenv("PROGRAMS", bin)
 			e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			folder := filepath.Join(home, "config", "codemode-bridge")
 			if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"codemode-bridge/bridge/clients"
@@ -19,6 +20,7 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Typed:    func(command string) string { return typed(con, command) },
 		System:   func() clients.System { return clientSystem(con) },
 		OwnFiles: func(path string) []string { return con.policy(path).OwnFiles },
+		Copy:     func() (*setup.Copy, error) { return copyOfProgram(con) },
 		Entry:    func(path string) ([]string, error) { return clientEntry(con, path) },
 		Parse: func(path string, text []byte) (*config.Config, error) {
 			return config.Parse(con.shown(path), text, con.Env, con.policy(path))
@@ -50,9 +52,31 @@ func clientEntry(con *console, path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
+	if kept, err := copyOfProgram(con); err != nil {
+		return nil, err
+	} else if kept != nil {
+		self = kept.Path()
+	}
 	command := []string{self, "run", "--config", path}
 	if con.environment != "" {
 		command = append(command, "--env", con.environment)
 	}
 	return command, nil
+}
+
+// copyOfProgram is the copy of this program that clients start in its place; nil if it
+// stays where it is.
+func copyOfProgram(con *console) (*setup.Copy, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	places, err := config.Paths(con.Env)
+	if err != nil {
+		return nil, &configError{err, ""}
+	}
+	return setup.Stays(self, version, places.DataDir)
 }

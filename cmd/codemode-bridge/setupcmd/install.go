@@ -113,7 +113,17 @@ func install(con *Bridge, name string, o installOptions) error {
 	if err != nil {
 		return err
 	}
+	kept, err := con.Copy()
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		con.Told("%s", kept.Words(con.HomeShort))
+	}
 	if o.print {
+		if kept != nil {
+			con.Told("install without --print makes it; or copy both programs yourself, from %s", con.HomeShort(kept.From))
+		}
 		fmt.Fprintf(con.Err, "add this to %s:\n", con.HomeShort(place.File))
 		_, err := fmt.Fprint(con.Out, place.Snippet(setup.EntryName, command))
 		return err
@@ -145,6 +155,9 @@ func install(con *Bridge, name string, o installOptions) error {
 		return err
 	}
 	if nothing {
+		if err := o.keep(kept); err != nil {
+			return err
+		}
 		if con.JSON {
 			return con.PrintJSON(in.Row(false, ""))
 		}
@@ -163,6 +176,9 @@ func install(con *Bridge, name string, o installOptions) error {
 		return nil
 	}
 	if err := con.Confirm("make this change?", o.yes); err != nil {
+		return err
+	}
+	if err := o.keep(kept); err != nil {
 		return err
 	}
 	backup, err := in.Write(func() error {
@@ -195,6 +211,14 @@ func install(con *Bridge, name string, o installOptions) error {
 	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
 	sayStaying(con, in)
 	return nil
+}
+
+// keep makes the copy that clients start, if there has to be one.
+func (o installOptions) keep(kept *setup.Copy) error {
+	if kept == nil || o.dry {
+		return nil
+	}
+	return kept.Make()
 }
 
 // takeOver determines which servers of the client move into our configuration.

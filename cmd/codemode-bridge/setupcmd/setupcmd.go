@@ -33,6 +33,7 @@ type Bridge struct {
 	System   func() clients.System               // where the files of clients are
 	OwnFiles func(path string) []string          // of a bridge with that configuration
 	Entry    func(path string) ([]string, error) // the command with which clients start it
+	Copy     func() (*setup.Copy, error)         // that has to be made for that command; nil if none
 	User     func() string                       // the person at the terminal
 
 	Load    func() (*config.Config, error)
