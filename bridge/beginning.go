@@ -126,6 +126,7 @@ func (rn *runner) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.lost = func() { r.update(lifecycle.Event{Kind: lifecycle.LosesLease}) }
 	r.journal.outgrown = func() { r.update(lifecycle.Event{Kind: lifecycle.Outgrows}) }
 	r.journal.profiles = func() []string { return rn.roster.addedProfiles(r.session) }
+	r.journal.names = r.names.All
 	r.journal.began = func() ledger.JournalEntry {
 		b.Surroundings = r.gate.Surroundings
 		body, err := json.Marshal(b)

@@ -20,7 +20,10 @@ const maxPrefix = 64
 // A ToolRef is what tells a tool from all others, whatever scripts call it: the
 // configured server, and the raw name that the server gives the tool. Policy
 // matches it.
-type ToolRef struct{ Server, Tool string }
+type ToolRef struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+}
 
 // Reserved reports whether name can't be the name of a server, nor a script
 // name: the members of codemode itself, and what JavaScript looks up on any
