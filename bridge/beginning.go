@@ -69,9 +69,9 @@ func (s *shared) names(profile string) *sandbox.Names {
 	for _, name := range names.Names {
 		fmt.Fprintln(sum, name)
 	}
-	for _, server := range view.Servers() {
-		names.Servers = append(names.Servers, server.Server)
-		fmt.Fprintln(sum, server.Server)
+	for _, prefix := range view.Prefixes() {
+		names.Servers = append(names.Servers, prefix)
+		fmt.Fprintln(sum, prefix)
 	}
 	names.Revision = hex.EncodeToString(sum.Sum(nil)[:12])
 	s.known.Store(view, names)

@@ -83,6 +83,16 @@ func (v *View) Names() []string { return v.seen().names }
 // be modified.
 func (v *View) Servers() []ServerCount { return v.seen().servers }
 
+// Prefixes are what the script names of these servers' tools begin with, in the same
+// order: codemode.prefix.tool is another way to write codemode.prefix__tool.
+func (v *View) Prefixes() []string {
+	var all []string
+	for _, s := range v.seen().servers {
+		all = append(all, v.catalog.Prefix(s.Server))
+	}
+	return all
+}
+
 // An Item is what the discovery functions say of one tool or saved script.
 type Item struct {
 	Name        string   `json:"name"` // the script name; run("name") of a saved script

@@ -161,20 +161,20 @@ func (t *tools) tool(name string) *goja.Object {
 
 // server returns codemode.<server>, whose members are the server's tools.
 func (t *tools) server(name string) *goja.Object {
-	cache := make(map[string]goja.Value)
+	cache, prefix := make(map[string]goja.Value), t.names.prefix(name)
 	return t.dynamic(&dynamic{
 		what: "codemode" + values.Accessor(name),
 		get: func(key string) goja.Value {
 			v, ok := cache[key]
 			if !ok {
-				v = t.tool(name + "__" + key)
+				v = t.tool(prefix + "__" + key)
 				cache[key] = v
 			}
 			return v
 		},
-		has: func(key string) bool { return !silent[key] && t.names.has(name+"__"+key) },
+		has: func(key string) bool { return !silent[key] && t.names.has(prefix+"__"+key) },
 		keys: func() []string {
-			return slices.DeleteFunc(t.names.of(name), func(key string) bool { return silent[key] })
+			return slices.DeleteFunc(t.names.of(prefix), func(key string) bool { return silent[key] })
 		},
 	})
 }
