@@ -70,7 +70,7 @@ func newNaming(servers []string, kept map[ToolRef]string) *naming {
 			holds[ref.Server] = true
 		}
 	}
-	// No prefix with its "__" begins another one: so the tools of two servers
+	// No prefix is a member of codemode, and none with its "__" begins another one: so the tools of two servers
 	// can't have the same name, whatever they are.
 	whole, part := map[string]bool{}, map[string]bool{}
 	free := func(prefix string) bool {
@@ -79,7 +79,7 @@ func newNaming(servers []string, kept map[ToolRef]string) *naming {
 				return false
 			}
 		}
-		return len(prefix) <= maxPrefix && !part[prefix+"__"]
+		return len(prefix) <= maxPrefix && !part[prefix+"__"] && !Reserved(prefix)
 	}
 	for _, keeps := range []bool{true, false} {
 		for _, s := range servers {

@@ -167,7 +167,11 @@ func (t *tools) server(name string) *goja.Object {
 		get: func(key string) goja.Value {
 			v, ok := cache[key]
 			if !ok {
-				v = t.tool(prefix + "__" + key)
+				flat := prefix + "__" + key
+				if !contains(t.names.list, flat) {
+					flat = name + "__" + key // as it was written, for the parent
+				}
+				v = t.tool(flat)
 				cache[key] = v
 			}
 			return v
