@@ -90,18 +90,30 @@ func Head(s known.Server) []string {
 			form += "  (not verified in this form)"
 		}
 		head = append(head, "  started as  "+form)
-		var may []string
-		for _, flag := range l.Flags {
-			may = append(may, strings.TrimSuffix(flag, "="))
+		if may := slices.Concat(l.Flags, l.Env); len(may) > 0 {
+			head = append(head, "    and with no flags and variables but "+named(may))
 		}
-		if may = append(may, l.Env...); len(may) > 0 {
-			head = append(head, "    and with no flags and variables but "+strings.Join(may, " "))
+		if len(l.BoxedFlags) > 0 {
+			head = append(head, "    and in a box with \"require\": true also with "+named(l.BoxedFlags))
 		}
 		if l.Confine != nil {
-			head = append(head, "    in the box that is proposed for it, and was tried: "+l.Confine.String())
+			text := "    in the box that is proposed for it, and was tried"
+			if len(l.Confine.With) > 0 {
+				text += " with " + named(l.Confine.With)
+			}
+			head = append(head, text+": "+l.Confine.String())
 		}
 	}
 	return head
+}
+
+// named are the names of flags and variables.
+func named(flags []string) string {
+	names := make([]string, len(flags))
+	for i, flag := range flags {
+		names[i] = strings.TrimSuffix(flag, "=")
+	}
+	return strings.Join(names, " ")
 }
 
 // roles in the order in which they matter to a person.

@@ -109,6 +109,7 @@ func (b *Boxes) withBrowser(box known.Box) Proposal {
 
 // started is what of a server's text decides where its box is.
 type started struct {
+	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 	PassEnv []string          `json:"passEnv"`
 	Cwd     string            `json:"cwd"`
@@ -126,6 +127,7 @@ func (b *Boxes) places(all []string, r known.Recognition, s started) (paths []st
 	}
 	for _, word := range all {
 		name, variable := strings.CutPrefix(word, known.BoxEnv)
+		flag, flagged := strings.CutPrefix(word, known.BoxFlag)
 		switch {
 		case word == known.BoxWorkspace:
 			paths = append(paths, word)
@@ -141,6 +143,14 @@ func (b *Boxes) places(all []string, r known.Recognition, s started) (paths []st
 			if err := add(filepath.Dir(s.Env[name])); err != nil {
 				return nil, err
 			}
+		case flagged:
+			file, err := fileOf(known.FlagValues(s.Args, flag))
+			if err == nil && file != "" {
+				err = add(filepath.Dir(file))
+			}
+			if err != nil {
+				return nil, err
+			}
 		default: // below the home folder: it is not in the box if it is not there
 			if _, err := os.Stat(filepath.Join(b.Home, strings.TrimPrefix(word, "~/"))); err == nil {
 				paths = append(paths, word)
@@ -150,12 +160,35 @@ func (b *Boxes) places(all []string, r known.Recognition, s started) (paths []st
 	return paths, nil
 }
 
+// fileOf is the file that the values of a flag name, as a path or as sqlite:///path; empty
+// for a database in memory.
+func fileOf(values []string) (string, error) {
+	switch {
+	case len(values) != 1:
+		return "", errors.New("which file it works on is not told once")
+	case strings.Contains(values[0], "${"):
+		return "", errVariable
+	}
+	path, address := strings.CutPrefix(values[0], "sqlite:///")
+	switch {
+	case !address:
+		return path, nil
+	case path == ":memory:":
+		return "", nil
+	case path == "" || strings.ContainsAny(path[:1], "/.~:") || strings.ContainsAny(path, "%?#"):
+		return "", fmt.Errorf("which file is %s cannot be told", canon.Escape(values[0]))
+	}
+	return "/" + path, nil
+}
+
+var errVariable = errors.New("a variable says which folder it works on")
+
 // place is a folder as a box has it.
 func (b *Boxes) place(path, cwd string) (string, error) {
 	full := path
 	switch below, home := strings.CutPrefix(path, "~/"); {
 	case strings.Contains(path, "${"):
-		return "", errors.New("a variable says which folder it works on")
+		return "", errVariable
 	case home:
 		full = filepath.Join(b.Home, below)
 	case path == "~":

@@ -91,6 +91,19 @@ var boxed = map[string]boxedServer{
 		},
 	},
 
+	"sqlite-dbhub": {
+		entry: "../sqlite/node_modules/@bytebase/dbhub/dist/index.js", args: []string{"--transport", "stdio", "--dsn", "sqlite://$W/app.db"},
+		calls: []boxedCall{
+			{"execute_sql", `{"sql": "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('first'); PRAGMA journal_mode = WAL"}`, "success"},
+			{"execute_sql", `{"sql": "SELECT a FROM t"}`, "first"},
+			{"search_objects", `{"object_type": "table"}`, "success"},
+		},
+		outside: []boxedCall{
+			{"execute_sql", `{"sql": "ATTACH '$C' AS c; CREATE TABLE c.t (a)"}`, ""},
+			{"execute_sql", `{"sql": "ATTACH '$K.db' AS k; CREATE TABLE k.t (a)"}`, ""},
+			{"execute_sql", `{"sql": "VACUUM INTO '$C'"}`, ""},
+		},
+	},
 	// The tools of these need their service and a key, so they only list them.
 	"airtable":     {entry: "airtable-mcp-server/dist/main.js", env: map[string]string{"AIRTABLE_API_KEY": "pat.x"}},
 	"brave-search": {entry: "@modelcontextprotocol/server-brave-search/dist/index.js", env: map[string]string{"BRAVE_API_KEY": "x"}},

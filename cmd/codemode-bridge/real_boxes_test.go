@@ -145,7 +145,7 @@ func (g *premises) start(t *testing.T, r *real, b confine.Box, env []string, pro
 		t.Fatal(err)
 	}
 	env = append(env, "HOME="+g.home, "PATH="+os.Getenv("PATH"))
-	b.Read = slices.Concat(b.Read, confine.Needs(path, env), []string{filepath.Join(r.npm, "node_modules")})
+	b.Read = slices.Concat(b.Read, confine.Needs(path, env), []string{filepath.Join(r.npm, "node_modules"), filepath.Join(r.npm, "sqlite", "node_modules")})
 	read, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

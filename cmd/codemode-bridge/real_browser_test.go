@@ -8,26 +8,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"codemode-bridge/bridge/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
-// A browser that the real Playwright server starts in a box opens the page that the box
-// names, and reaches no other service of this machine and none of its files.
+// A browser that the real Playwright server starts in the box that is proposed for it
+// opens the page that the person names in that box, and reaches no other service of this
+// machine and none of its files.
 func TestRealBrowserInABox(t *testing.T) {
 	r := newReal(t)
-	browser := os.Getenv("CHROMIUM")
-	if browser == "" {
-		var err error
-		if browser, err = exec.LookPath("chromium"); err != nil {
-			t.Fatal(err)
-		}
-	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "<title>The page</title><h1>hello from outside</h1>")
 	}))
@@ -38,19 +34,19 @@ func TestRealBrowserInABox(t *testing.T) {
 	key := filepath.Join(filepath.Dir(r.config), "key.txt")
 	mustWrite(t, key, keyText)
 
-	config, err := json.Marshal(map[string]any{
+	flags := addPlaywright(t, r)
+	text, err := json.Marshal(map[string]any{
 		"evaluation": map[string]any{"workspace": r.files, "defaultProfile": "all", "profiles": map[string]any{"all": map[string]any{"default": "allow"}}},
 		"servers": map[string]any{"playwright": map[string]any{
 			"command": "node", "cwd": r.files,
-			// The box takes the place of the browser's own sandbox, which makes namespaces.
-			"args":    []string{filepath.Join(r.npm, "node_modules/@playwright/mcp/cli.js"), "--headless", "--isolated", "--no-sandbox", "--allow-unrestricted-file-access", "--executable-path", browser},
-			"confine": map[string]any{"write": "workspace", "net": []string{strings.TrimPrefix(ofThisMachine(page.URL), "http://")}},
+			"args":    slices.Concat([]string{filepath.Join(r.npm, "node_modules/@playwright/mcp/cli.js"), "--allow-unrestricted-file-access"}, flags),
+			"confine": map[string]any{"write": "workspace", "net": []string{strings.TrimPrefix(ofThisMachine(page.URL), "http://")}, "require": true},
 		}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustWrite(t, r.config, string(config))
+	mustWrite(t, r.config, string(text))
 	script, err := json.Marshal(map[string]string{"page": ofThisMachine(page.URL), "other": ofThisMachine(other.URL), "key": "file://" + key})
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +74,32 @@ return {page: page.includes("hello from outside"), other: /ERR_CONNECTION|ERR_IN
 	if strings.Contains(out, keyText) {
 		t.Error("it read the key")
 	}
+}
+
+// addPlaywright adds the server as people do, and returns the flags that it is started with
+// in the box that this gives it.
+func addPlaywright(t *testing.T, r *real) []string {
+	t.Helper()
+	mustWrite(t, r.config, fmt.Sprintf(`{"servers": {}, "evaluation": {"workspace": %q}}`, r.files))
+	r.env = append(r.env, "PATH="+browserPath()+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	r.bridge(t, "", "servers", "add", "playwright", "--config", r.config, "--accept-known", "--", "npx", "-y", "@playwright/mcp@latest", "--headless", "--isolated")
+	text, err := os.ReadFile(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse(r.config, text, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := cfg.Servers["playwright"]
+	args := config.Reveal(s.Args)
+	if !s.Recognize().Accepted || s.Confine == nil || !s.Confine.Require || !s.Confine.Net.Any || !slices.Equal(s.Confine.Write, []string{config.WorkspaceWord}) {
+		t.Fatalf("its box is %+v: %s", s.Confine, text)
+	}
+	if len(args) != 6 || !strings.HasPrefix(args[4], "--executable-path=/") || args[5] != "--no-sandbox" {
+		t.Fatalf("it is started with %q", args)
+	}
+	return args[2:]
 }
 
 // ofThisMachine is an address as the boxes of servers name this machine.

@@ -15,7 +15,7 @@ import (
 type Box struct {
 	// Write are the places that the program may change, and Read those that it may read
 	// besides what any program needs: [BoxWorkspace], [BoxArgs], [BoxEnv] with the name of
-	// a variable, and paths below the home folder, as "~/.notes".
+	// a variable, [BoxFlag] with a flag, and paths below the home folder, as "~/.notes".
 	Write []string `json:"write,omitempty"`
 	Read  []string `json:"read,omitempty"`
 	Net   Reach    `json:"net,omitzero"`
@@ -58,6 +58,7 @@ const (
 	BoxWorkspace = "workspace" // the folders that scripts work on
 	BoxArgs      = "args"      // the paths among the program's arguments
 	BoxEnv       = "env:"      // the folder of the file that this variable names
+	BoxFlag      = "flag:"     // the folder of the file that this flag names, as a path or as sqlite:///path
 )
 
 // A Reach says which hosts a program reaches: it is written as "none", "any", or a list of
@@ -170,6 +171,7 @@ func (s *Server) checkBox(l Launch) *mistake {
 		return each(all, func(i int, place string) *mistake {
 			below, home := strings.CutPrefix(place, "~/")
 			name, variable := strings.CutPrefix(place, BoxEnv)
+			flag, flagged := strings.CutPrefix(place, BoxFlag)
 			switch {
 			case slices.Contains(all[:i], place):
 				return wrong("%q is there twice", place)
@@ -178,9 +180,11 @@ func (s *Server) checkBox(l Launch) *mistake {
 				return wrong("no argument of the program is a path")
 			case variable && !slices.Contains(l.Env, name):
 				return wrong("%q is not a variable that it may be given", name)
-			case place == BoxWorkspace, variable, home && below != "" && path.Clean(below) == below && !strings.HasPrefix(below, ".."):
+			case flagged && !takes(l.Flags, flag):
+				return wrong("%q is no flag with a value", flag)
+			case place == BoxWorkspace, variable, flagged, home && below != "" && path.Clean(below) == below && !strings.HasPrefix(below, ".."):
 			default:
-				return wrong(`want "workspace", "args", "env:NAME" or a path like "~/.notes", not %q`, place)
+				return wrong(`want "workspace", "args", "env:NAME", "flag:--NAME" or a path like "~/.notes", not %q`, place)
 			}
 			return nil
 		})
@@ -200,18 +204,19 @@ func (s *Server) checkBox(l Launch) *mistake {
 			}
 			return nil
 		}).in("run"),
-		among(b.With, "flags", l.Flags...).in("with"),
-		among(b.Without, "flags and env", slices.Concat(l.Flags, l.Env)...).in("without"),
+		l.among(b.With, false).in("with"),
+		l.among(b.Without, true).in("without"),
 		b.Browser.check(l).in("browser")).in("confine")
 }
 
-// among checks that words are from a list.
-func among(words []string, what string, all ...string) *mistake {
+// among checks that words are flags of l, or perhaps variables.
+func (l Launch) among(words []string, env bool) *mistake {
 	return each(words, func(_ int, word string) *mistake {
-		if !slices.Contains(all, word) {
-			return wrong("%q is not one of its %s", word, what)
+		name, valued := strings.CutSuffix(word, "=")
+		if slices.Contains(l.Flags, word) || valued && takes(l.Flags, name) || env && slices.Contains(l.Env, word) {
+			return nil
 		}
-		return nil
+		return wrong("%q is not one of its flags or variables", word)
 	})
 }
 
@@ -226,7 +231,10 @@ func (b *Browser) check(l Launch) *mistake {
 	case !strings.HasSuffix(b.Path, "="):
 		return wrong("want a flag with a value").in("path")
 	}
-	return first(
-		among([]string{b.Path}, "boxedFlags", l.BoxedFlags...).in("path"),
-		among(b.Adds, "boxedFlags", l.BoxedFlags...).in("adds"))
+	return each(append([]string{b.Path}, b.Adds...), func(_ int, flag string) *mistake {
+		if !slices.Contains(l.BoxedFlags, flag) {
+			return wrong("%q is not one of boxedFlags", flag)
+		}
+		return nil
+	})
 }

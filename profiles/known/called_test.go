@@ -114,6 +114,9 @@ func TestCalls(t *testing.T) {
 
 		{"postgres query", `{"sql": "select count(*) from orders"}`, "read remote fixed"},
 		{"postgres query", `{"sql": "select 1; drop table t"}`, "read+write+delete+execute remote fixed"},
+		{"sqlite-dbhub execute_sql", `{"sql": "select a from t"}`, "read local"},
+		{"sqlite-dbhub execute_sql", `{"sql": "ATTACH '/etc/x' AS x"}`, "read+write+delete+execute local"},
+		{"sqlite-dbhub execute_sql", `{"sql": "select load_extension('/x')"}`, "read+write+delete+execute local"},
 		{"postgres query", `{"sql": 7}`, "read+write+delete+execute remote fixed unknown:sql"},
 		{"mongodb find", `{"connectionId": "preconfigured", "database": "d", "collection": "c"}`, "read remote fixed"},
 		{"mongodb find", `{"connectionId": "mirror-1", "database": "d", "collection": "c"}`, "read remote chosen"},

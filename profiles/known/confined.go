@@ -14,17 +14,7 @@ func (l Launch) confined(args []string) bool {
 	if !found {
 		return false
 	}
-	var values []string
-	for i, arg := range args {
-		name, value, joined := strings.Cut(arg, "=")
-		switch {
-		case name != flag:
-		case joined:
-			values = append(values, value)
-		case i+1 < len(args):
-			values = append(values, args[i+1])
-		}
-	}
+	values := FlagValues(args, flag)
 	return len(values) == 1 && !slices.ContainsFunc(strings.Split(values[0], ";"), func(origin string) bool { return !ofThisMachine(origin) })
 }
 

@@ -228,18 +228,22 @@ func (l Launch) fits(args, env []string, boxed bool) (paths []string, wrong stri
 	i := 0
 	for at := 0; at < len(args); at++ {
 		if strings.HasPrefix(args[at], "-") {
-			flag, _, joined := strings.Cut(args[at], "=")
-			switch {
-			case slices.Contains(flags, flag+"=") && joined, joined && slices.Contains(flags, args[at]):
-			case slices.Contains(flags, flag+"="):
+			flag, value, valued := strings.Cut(args[at], "=")
+			if !valued && takes(flags, flag) {
 				// Some programs take the next word for its value whatever it is, others only
 				// one that is no flag.
 				if at++; at == len(args) || strings.HasPrefix(args[at], "-") {
 					return nil, fmt.Sprintf("the flag %s has no value that every program would take for one", flag)
 				}
-			case !boxed && (slices.Contains(l.BoxedFlags, flag+"=") || slices.Contains(l.BoxedFlags, args[at])):
+				value, valued = args[at], true
+			}
+			switch {
+			case valued && takes(flags, flag, value), !valued && slices.Contains(flags, flag):
+			case !boxed && (takes(l.BoxedFlags, flag) || slices.Contains(l.BoxedFlags, flag)):
 				return nil, fmt.Sprintf("the flag %s takes a protection away: with it, it is known only in a box with \"require\": true", flag)
-			case joined || !slices.Contains(flags, flag):
+			case takes(flags, flag):
+				return nil, fmt.Sprintf("the flag %s has a value that it is not known with", flag)
+			default:
 				return nil, fmt.Sprintf("the flag %s is not one that it is known with", flag)
 			}
 			continue
@@ -254,6 +258,34 @@ func (l Launch) fits(args, env []string, boxed bool) (paths []string, wrong stri
 		i++
 	}
 	return paths, ""
+}
+
+// takes reports whether one of the flags of a file is the named one with a value, and has
+// each of these: any, if it ends in "="; else the one that it has, or where it ends in
+// "...", those that begin so.
+func takes(flags []string, name string, values ...string) bool {
+	return slices.ContainsFunc(flags, func(flag string) bool {
+		is, form, valued := strings.Cut(flag, "=")
+		return valued && is == name && !slices.ContainsFunc(values, func(value string) bool {
+			start, open := strings.CutSuffix(form, "...")
+			return form != "" && value != form && !(open && strings.HasPrefix(value, start))
+		})
+	})
+}
+
+// FlagValues returns the values that a flag has among the arguments of a program.
+func FlagValues(args []string, flag string) (values []string) {
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		switch {
+		case name != flag:
+		case joined:
+			values = append(values, value)
+		case i+1 < len(args):
+			values = append(values, args[i+1])
+		}
+	}
+	return values
 }
 
 // argRole returns the role of the program's i-th argument; empty if it has none.

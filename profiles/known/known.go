@@ -232,7 +232,7 @@ type Launch struct {
 	Args []string `json:"args,omitempty"`
 	// Flags are the flags that change nothing of what the file says; those with
 	// "=" at the end have a value, as "--port=5" or "--port 5". One with "=" within it is
-	// known with that value alone, written so.
+	// known with that value alone, or if it ends in "...", with those that begin so.
 	Flags []string `json:"flags,omitempty"`
 	// BoxedFlags are flags of the same kind that would take a protection away, and are
 	// fine in a box that takes its place.

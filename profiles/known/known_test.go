@@ -181,7 +181,7 @@ func TestTheFormatIsDocumented(t *testing.T) {
 	}
 	words := strings.Fields("read write delete execute send spend workspace local remote none fixed chosen private untrusted external " +
 		"hooks ci path host path\\|host recipient member store command sql amount place content plain")
-	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Box](), reflect.TypeFor[known.Tool]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[known.Server](), reflect.TypeFor[known.Launch](), reflect.TypeFor[known.Box](), reflect.TypeFor[known.Browser](), reflect.TypeFor[known.Tool]()} {
 		for i := range of.NumField() {
 			if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {
 				words = append(words, key)
@@ -213,25 +213,33 @@ func TestMistakesInFiles(t *testing.T) {
 		`{"title": "T", "source": "http://x"}`: "line 1, column 26: source: ",
 		`{"title": "T", "verified": "1.0.0"}`:  "line 1, column 1: launch: missing",
 		"{" + launch + "}":                     "line 1, column 1: tools: missing",
-		`{"title": "T", "verified": "1.0.0", "launch": [{}], "tools": {"a": {}}}`:                                        "launch: 0: want one of",
-		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "url": "https://x"}], "tools": {"a": {}}}`:          "launch: 0: want one of",
-		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "X Y"}], "tools": {"a": {}}}`:                            `launch: 0: npm: "X Y" is not exact`,
-		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "flags": ["x"]}], "tools": {"a": {}}}`:              "launch: 0: flags: 0: ",
-		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "env": ["Node_Options"]}], "tools": {"a": {}}}`:     `env: 0: "Node_Options" may not be given`,
-		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "args": ["path...", "path"]}], "tools": {"a": {}}}`: "args: 0: only the last may be several",
-		boxed(`"source": "https://x"`, `"npm": "x", "confine": {}`):                                                      "launch: 0: confine: only a package of npm",
-		boxed(`"verified": "1.0.0"`, `"docker": "x", "confine": {}`):                                                     "launch: 0: confine: only a package of npm",
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"writes": []}`):                                            `no such key: "writes"`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["args"]}`):                                       "confine: write: 0: no argument of the program is a path",
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["env:HOME"]}`):                                   `"HOME" is not a variable that it may be given`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["/etc"]}`):                                       `confine: write: 0: want "workspace"`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["~/"]}`):                                         `want "workspace"`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"read": ["~/../etc"]}`):                                    `confine: read: 0: want "workspace"`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"read": ["~/a/../.."]}`):                                   `confine: read: 0: want "workspace"`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["workspace", "workspace"]}`):                     "is there twice",
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"net": "some"}`):                                           `want "none", "any" or a list of hosts`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"net": ["https://x.example"]}`):                            `confine: net: 0: "https://x.example" is not exact`,
-		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"run": ["/bin/sh"]}`):                                      `confine: run: 0: "/bin/sh" is not the name of a program`,
+		`{"title": "T", "verified": "1.0.0", "launch": [{}], "tools": {"a": {}}}`:                                                   "launch: 0: want one of",
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "url": "https://x"}], "tools": {"a": {}}}`:                     "launch: 0: want one of",
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "X Y"}], "tools": {"a": {}}}`:                                       `launch: 0: npm: "X Y" is not exact`,
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "flags": ["x"]}], "tools": {"a": {}}}`:                         "launch: 0: flags: 0: ",
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "env": ["Node_Options"]}], "tools": {"a": {}}}`:                `env: 0: "Node_Options" may not be given`,
+		`{"title": "T", "verified": "1.0.0", "launch": [{"npm": "x", "args": ["path...", "path"]}], "tools": {"a": {}}}`:            "args: 0: only the last may be several",
+		boxed(`"source": "https://x"`, `"npm": "x", "confine": {}`):                                                                 "launch: 0: confine: only a package of npm",
+		boxed(`"verified": "1.0.0"`, `"docker": "x", "confine": {}`):                                                                "launch: 0: confine: only a package of npm",
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"writes": []}`):                                                       `no such key: "writes"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["args"]}`):                                                  "confine: write: 0: no argument of the program is a path",
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["env:HOME"]}`):                                              `"HOME" is not a variable that it may be given`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["/etc"]}`):                                                  `confine: write: 0: want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["~/"]}`):                                                    `want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"read": ["~/../etc"]}`):                                               `confine: read: 0: want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"read": ["~/a/../.."]}`):                                              `confine: read: 0: want "workspace"`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["workspace", "workspace"]}`):                                "is there twice",
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"net": "some"}`):                                                      `want "none", "any" or a list of hosts`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"net": ["https://x.example"]}`):                                       `confine: net: 0: "https://x.example" is not exact`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"run": ["/bin/sh"]}`):                                                 `confine: run: 0: "/bin/sh" is not the name of a program`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"write": ["flag:--db"]}`):                                             `confine: write: 0: "--db" is no flag with a value`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "flags": ["--db"], "confine": {"write": ["flag:--db"]}`):                          `"--db" is no flag with a value`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "boxedFlags": ["-b"], "confine": {"with": ["-b"]}`):                               `confine: with: 0: "-b" is not one of its flags`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "env": ["A"], "confine": {"with": ["A"]}`):                                        `confine: with: 0: "A" is not one of its flags`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "confine": {"without": ["A"]}`):                                                   `confine: without: 0: "A" is not one of its flags or variables`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "boxedFlags": ["-p="], "confine": {"browser": {"path": "-p="}}`):                  `confine: browser: adds: no flag leaves the sandbox`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "boxedFlags": ["-b"], "confine": {"browser": {"path": "-p", "adds": ["-b"]}}`):    `confine: browser: path: want a flag with a value`,
+		boxed(`"verified": "1.0.0"`, `"npm": "x", "flags": ["-p=", "-b"], "confine": {"browser": {"path": "-p=", "adds": ["-b"]}}`): `confine: browser: 0: "-p=" is not one of boxedFlags`,
 		tool(``):                    "line 2, column 18: tools: a/b: effects: missing",
 		tool(`"effects": ["reed"]`): "tools: a/b: where: missing",
 		tool(`"effects": ["read"], "where": "local", "args": {"x": "plain"}, "home": "x"`):                                                   "home: want an argument that is a path",
@@ -352,6 +360,18 @@ func TestIdentify(t *testing.T) {
 		{npx("-y", "@playwright/mcp@0.0.83", "--executable-path", "/usr/bin/chromium"), "", ""},
 		{known.Started{Command: "npx", Args: []string{"-y", "@playwright/mcp@0.0.83", "--no-sandbox", "--executable-path", "/usr/bin/chromium"}, Boxed: true}, "playwright", "0.0.83"},
 		{known.Started{Command: "npx", Args: []string{"-y", "@playwright/mcp@0.0.83", "--user-data-dir", "/p"}, Boxed: true}, "", ""},
+		{known.Started{Command: "npx", Args: []string{"-y", "chrome-devtools-mcp", "--chrome-arg=--no-sandbox"}, Boxed: true}, "chrome-devtools", ""},
+		{known.Started{Command: "npx", Args: []string{"-y", "chrome-devtools-mcp", "--chrome-arg=--no-zygote"}, Boxed: true}, "", ""},
+		{known.Started{Command: "npx", Args: []string{"-y", "chrome-devtools-mcp", "--chrome-arg", "--no-sandbox"}, Boxed: true}, "", ""},
+		{npx("-y", "chrome-devtools-mcp", "--chrome-arg=--no-sandbox"), "", ""},
+
+		{npx("-y", "@bytebase/dbhub", "--transport", "stdio", "--dsn", "sqlite:///ws/app.db"), "sqlite-dbhub", ""},
+		{npx("-y", "@bytebase/dbhub", "--dsn=sqlite:///ws/app.db", "--transport=stdio"), "sqlite-dbhub", ""},
+		{npx("-y", "@bytebase/dbhub", "--dsn", "postgres://db.example/shop"), "", ""},
+		{npx("-y", "@bytebase/dbhub", "--dsn=postgres://db.example/sqlite:///a"), "", ""},
+		{npx("-y", "@bytebase/dbhub", "--dsn", "sqlite:///ws/app.db", "--transport", "http"), "", ""},
+		{npx("-y", "@bytebase/dbhub", "--dsn", "sqlite:///ws/app.db", "--transport"), "", ""},
+		{npx("-y", "@bytebase/dbhub", "--dsn"), "", ""},
 
 		{known.Started{Command: "bunx", Args: []string{"@modelcontextprotocol/server-memory@2026.8.31"}}, "memory", "2026.8.31"},
 		{known.Started{Command: "pnpm", Args: []string{"dlx", "@modelcontextprotocol/server-memory@2026.8.31"}}, "memory", "2026.8.31"},
@@ -429,5 +449,37 @@ func TestRead(t *testing.T) {
 		if diff := cmp.Diff(want, tool.Read(args)); diff != "" {
 			t.Errorf("%s:\n%s", text, diff)
 		}
+	}
+}
+
+// A box is for what was tried: with the flags that it needs, without those that it does not
+// fit.
+func TestBoxFits(t *testing.T) {
+	t.Parallel()
+	browser := known.Box{With: []string{"--headless", "--profile="}, Without: []string{"--browser=", "BROWSER"}, Browser: &known.Browser{Path: "--path=", Adds: []string{"--bare"}}}
+	plain := known.Box{With: []string{"--quiet"}}
+	for _, row := range []struct {
+		box     known.Box
+		args    string
+		env     []string
+		why, do string
+	}{
+		{browser, "pkg --headless --profile /p", nil, "", ""},
+		{browser, "pkg --profile=/p --headless", []string{"OTHER"}, "", ""},
+		{browser, "pkg", nil, "shows no window", "add --headless and --profile= to its args"},
+		{browser, "pkg --headless --profile /p --browser=webkit", nil, "no box was tried with --browser", "leave --browser out"},
+		{browser, "pkg --headless --profile /p", []string{"BROWSER"}, "no box was tried with BROWSER", "leave BROWSER out"},
+		{plain, "pkg --quiet", nil, "", ""},
+		{plain, "pkg --quieter", nil, "no box was tried without --quiet", "add that to its args"},
+		{known.Box{}, "pkg --anything", []string{"ANY"}, "", ""},
+	} {
+		why, do := row.box.Fits(strings.Fields(row.args), row.env)
+		if !strings.Contains(why, row.why) || !strings.Contains(do, row.do) || (why == "") != (row.why == "") {
+			t.Errorf("%s %v: %q, %q; want %q, %q", row.args, row.env, why, do, row.why, row.do)
+		}
+	}
+	b := browser.Browser
+	if got := b.Own(append([]string{"pkg", "--bare", "--headless"}, b.Flags("/usr/bin/b")...)); !slices.Equal(got, []string{"pkg", "--bare", "--headless"}) {
+		t.Errorf("without the flags that were added it is %q", got)
 	}
 }
