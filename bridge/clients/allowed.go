@@ -143,6 +143,18 @@ func (a Allowance) Allows(server, tool string) bool {
 	return slices.ContainsFunc(a.allow, func(entry string) bool { return a.covers(entry, server, tool, false) })
 }
 
+// Names reports whether an entry allows something and has the client's name of a server
+// in it.
+func (a Allowance) Names(server string) bool {
+	for _, name := range []string{server, claudeOdd.ReplaceAllString(server, "_")} {
+		is := regexp.MustCompile(`(^|[^A-Za-z0-9-])` + regexp.QuoteMeta(name) + `([^A-Za-z0-9-]|$)`)
+		if slices.ContainsFunc(a.allow, is.MatchString) {
+			return true
+		}
+	}
+	return false
+}
+
 // Denies reports whether an entry forbids a tool, or wants to be asked about it.
 func (a Allowance) Denies(server, tool string) bool {
 	return slices.ContainsFunc(a.deny, func(entry string) bool { return a.covers(entry, server, tool, true) })

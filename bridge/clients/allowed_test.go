@@ -84,3 +84,17 @@ func TestPermissionFiles(t *testing.T) {
 		t.Errorf("in the home folder (-want +got):\n%s", diff)
 	}
 }
+
+// A server whose tools somebody has allowed is found by its name, and not by a part of it.
+func TestAllowedServers(t *testing.T) {
+	c, _ := Find("claude-code")
+	a, err := Permissions{Client: c}.Read([]byte(`{"permissions": {"allow": ["Bash(ls)", "mcp__github__create_issue", "mcp__my_server"], "deny": ["mcp__slack"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string]bool{"github": true, "my.server": true, "hub": false, "git": false, "slack": false} {
+		if got := a.Names(server); got != want {
+			t.Errorf("%s is named: %v", server, got)
+		}
+	}
+}

@@ -59,6 +59,12 @@ type Client struct {
 	Scopes []Scope // the first is the usual one
 	// Asks reports whether it can show its person the questions of a server.
 	Asks bool
+	// Desktop is set of one that is started from the desktop and does not read the
+	// person's shell: its PATH is the system's alone.
+	Desktop bool
+	// Prompts says how its person lets it call the bridge's tools without a prompt of the
+	// client's own; empty if that is not known.
+	Prompts string
 
 	dialect dialect
 	format  format
@@ -82,7 +88,7 @@ func Find(name string) (Client, bool) {
 
 var known = []Client{
 	{
-		Name: "claude-code", Title: "Claude Code", Asks: true, Scopes: []Scope{User, Project, Local}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "claude-code", Title: "Claude Code", Asks: true, Prompts: `"permissions": {"allow": ["mcp__codemode__eval"]} in ~/.claude/settings.json`, Scopes: []Scope{User, Project, Local}, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".mcp.json")
@@ -91,7 +97,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "claude-desktop", Title: "Claude Desktop", Scopes: []Scope{User}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "claude-desktop", Title: "Claude Desktop", Desktop: true, Scopes: []Scope{User}, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, _ Scope) []string { return one(s.appData(), "Claude", "claude_desktop_config.json") },
 	},
 	{
@@ -104,7 +110,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "cursor", Title: "Cursor", Asks: true, Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "cursor", Title: "Cursor", Asks: true, Prompts: `"mcpAllowlist": ["codemode:eval"] in ~/.cursor/permissions.json`, Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".cursor", "mcp.json")
@@ -122,7 +128,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "gemini", Title: "Gemini CLI", Scopes: []Scope{User, Project}, dialect: gemini, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "gemini", Title: "Gemini CLI", Prompts: `"trust": true in the entry codemode of its settings.json`, Scopes: []Scope{User, Project}, dialect: gemini, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".gemini", "settings.json")
@@ -144,7 +150,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "zed", Title: "Zed", Scopes: []Scope{User, Project}, dialect: zed, format: jsonFormat{}, keys: []string{"context_servers"},
+		Name: "zed", Title: "Zed", Prompts: `"mcp:codemode:eval": {"default": "allow"} in agent.tool_permissions.tools of its settings.json`, Scopes: []Scope{User, Project}, dialect: zed, format: jsonFormat{}, keys: []string{"context_servers"},
 		files: func(s System, scope Scope) []string {
 			switch {
 			case scope == Project:
@@ -158,7 +164,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "goose", Title: "Goose", Asks: true, Scopes: []Scope{User}, dialect: goose, format: yamlFormat{}, keys: []string{"extensions"},
+		Name: "goose", Title: "Goose", Asks: true, Desktop: true, Scopes: []Scope{User}, dialect: goose, format: yamlFormat{}, keys: []string{"extensions"},
 		files: func(s System, _ Scope) []string {
 			if s.OS == "windows" {
 				return one(s.appData(), "Block", "goose", "config", "config.yaml")
@@ -171,7 +177,7 @@ var known = []Client{
 		files: func(s System, _ Scope) []string { return one(s.home(), ".codeium", "windsurf", "mcp_config.json") },
 	},
 	{
-		Name: "cline", Title: "Cline", Scopes: []Scope{User}, dialect: cline, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "cline", Title: "Cline", Prompts: `"autoApprove": ["eval"] in the entry codemode of cline_mcp_settings.json`, Scopes: []Scope{User}, dialect: cline, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, _ Scope) []string {
 			return one(s.appData(), "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")
 		},
@@ -183,7 +189,7 @@ var known = []Client{
 		},
 	},
 	{
-		Name: "kiro", Title: "Kiro", Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		Name: "kiro", Title: "Kiro", Prompts: `"autoApprove": ["eval"] in the entry codemode of its mcp.json`, Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".kiro", "settings", "mcp.json")
@@ -252,6 +258,8 @@ type Place struct {
 	Client Client
 	Scope  Scope // empty of a file that somebody named
 	File   string
+	// Path is the PATH that Install gives the program of an entry; empty: the client's own.
+	Path   string
 	system System
 }
 

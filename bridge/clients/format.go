@@ -34,11 +34,14 @@ type member struct {
 }
 
 // A field is one key of an entry. Its value is a string, a []string, a bool,
-// an int or, for an empty object, a struct{}.
+// an int, an object with one text or, for an empty object, a struct{}.
 type field struct {
 	key   string
 	value any
 }
+
+// A oneText is an object with one text.
+type oneText struct{ key, value string }
 
 // maxDepth bounds how deep a file may be nested: parsers call themselves for
 // every level, and no client's file comes near.

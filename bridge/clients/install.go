@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -70,6 +71,15 @@ func (p Place) entry(name string, command []string, second bool) member {
 			fs = append([]field{{"type", "stdio"}}, usualPart...)
 		}
 	}
+	if p.Path != "" {
+		key := map[dialect]string{opencode: "environment", goose: "envs"}[p.Client.dialect]
+		env := field{cmp.Or(key, "env"), oneText{"PATH", p.Path}}
+		if i := slices.IndexFunc(fs, func(f field) bool { return f.key == env.key }); i >= 0 {
+			fs[i] = env
+		} else {
+			fs = append(fs, env)
+		}
+	}
 	return member{name: name, fields: fs}
 }
 
@@ -93,7 +103,8 @@ func (p Place) Installed(text []byte, name string, command []string) (there, sam
 			for i, c := range command {
 				want[i] = t.literal(c, "")
 			}
-			return true, !s.Disabled && slices.Equal(append([]string{s.Command}, s.Args...), want), nil
+			path := p.Path == "" || s.Env["PATH"] == t.literal(p.Path, "")
+			return true, path && !s.Disabled && slices.Equal(append([]string{s.Command}, s.Args...), want), nil
 		}
 	}
 	return false, false, nil

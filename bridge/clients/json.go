@@ -179,6 +179,8 @@ func (l layout) member(m member) string {
 			value = "[" + strings.Join(texts, ","+l.space) + "]"
 		case string:
 			value = quote(v)
+		case oneText:
+			value = "{" + quote(v.key) + ":" + l.space + quote(v.value) + "}"
 		case struct{}:
 			value = "{}"
 		default:

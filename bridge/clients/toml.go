@@ -172,6 +172,8 @@ func tomlText(keys []string, m member) string {
 			value = "[" + strings.Join(texts, ", ") + "]"
 		case string:
 			value = quote(v)
+		case oneText:
+			value = "{ " + tomlKey(v.key) + " = " + quote(v.value) + " }"
 		case struct{}:
 			value = "{}"
 		default:

@@ -360,3 +360,28 @@ func FuzzPlace(f *testing.F) {
 		}
 	})
 }
+
+// With a PATH, too, what is installed is found again and undone to the byte, in each
+// client's form.
+func TestUndoWithPath(t *testing.T) {
+	for _, s := range samples(t) {
+		for _, text := range [][]byte{s.text, windows(s.text), bytes.TrimRight(s.text, "\n")} {
+			p := s.place
+			p.Path = "/home/ann/bin:/usr/bin"
+			after, r, err := p.Install(text, true, "codemode", bridge, nil, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", s.path, err)
+			}
+			there, same, err := p.Installed(after, "codemode", bridge)
+			if !there || !same || err != nil || !bytes.Contains(after, []byte(p.Path)) {
+				t.Errorf("%s: installed: %v %v %v\n%s", s.path, there, same, err, after)
+			}
+			if _, same, _ := p.Installed(bytes.Replace(after, []byte("/home/ann/bin"), []byte("/home/ann/old"), 1), "codemode", bridge); same {
+				t.Errorf("%s: another PATH is the same", s.path)
+			}
+			if back, err := p.Uninstall(after, text, r); err != nil || !bytes.Equal(back, text) {
+				t.Errorf("%s: %v\n%s", s.path, err, back)
+			}
+		}
+	}
+}

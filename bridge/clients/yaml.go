@@ -263,6 +263,8 @@ func yamlText(indent string, m member) string {
 			}
 		case string:
 			out.WriteString(" " + yamlScalar(v))
+		case oneText:
+			fmt.Fprintf(&out, "\n%s    %s: %s", indent, yamlScalar(v.key), yamlScalar(v.value))
 		case struct{}:
 			out.WriteString(" {}")
 		default:

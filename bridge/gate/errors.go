@@ -115,7 +115,7 @@ func refused(c *call, reason approval.Reason, text string, final bool) *approval
 	case approval.Declined:
 		words = "an approver was asked and said no"
 	case approval.ElicitationUnsupported:
-		words = fmt.Sprintf("a person must allow it (%s), and this client cannot ask one", why)
+		words = fmt.Sprintf("a person must allow it (%s), and this client cannot ask one; codemode-bridge install sets it up so that approvers answer", why)
 	case approval.NoApprover:
 		words = fmt.Sprintf("a person must allow it (%s), and nobody could be reached", why)
 		if text != "" { // somebody may have been asked without success

@@ -31,6 +31,7 @@ type Import struct {
 	called []called
 	taken  map[string]string // the servers with names, as texts, by their folded names
 	names  map[string]string // the names themselves, by their folded ones
+	twins  map[string]string // the names, by the programs
 	boxed  map[string]bool   // which of those that the configuration has are in a box
 }
 
@@ -45,7 +46,7 @@ type LeftOut struct {
 // NewImport returns an Import that has found nothing. Variables are looked up, and
 // relative names read, as system says.
 func NewImport(system clients.System) *Import {
-	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}, boxed: map[string]bool{}}
+	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}, boxed: map[string]bool{}, twins: map[string]string{}}
 }
 
 // Configured notes the servers that a configuration has already: their names are
@@ -57,7 +58,18 @@ func (i *Import) Configured(text []byte, cfg *config.Config) error {
 			return err
 		}
 		i.take(name, comparable(unconfined(section)))
-		i.boxed[strings.ToLower(name)] = cfg.Servers[name].Confine != nil
+		s := cfg.Servers[name]
+		i.boxed[strings.ToLower(name)] = s.Confine != nil
+		like := clients.Server{Kind: clients.HTTP, URL: s.URL.String(), Command: s.Command.String()}
+		if s.Type == config.KindStdio {
+			like.Kind = clients.Stdio
+		}
+		for _, arg := range s.Args {
+			like.Args = append(like.Args, arg.String())
+		}
+		if s.Type != config.KindBuiltin {
+			i.twins[programOf(like)] = name
+		}
 	}
 	return nil
 }
@@ -261,6 +273,11 @@ func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 	}
 	one.As = i.free(s.Name, client)
 	i.take(one.As, text)
+	if program := programOf(s); i.twins[program] == "" {
+		i.twins[program] = one.As
+	} else {
+		one.Twin = i.twins[program]
+	}
 	i.Servers = append(i.Servers, one)
 	return one
 }

@@ -22,6 +22,10 @@ type Installation struct {
 	// move, or questions are queued; nil if neither is wanted.
 	Before, After []byte
 
+	// Choose is asked before a take-over gives other clients what they did not have, or
+	// has one server twice; nil moves all of it.
+	Choose Choice
+
 	records clients.Records
 	file    *clients.File
 	servers []clients.Server // that the file has
@@ -80,6 +84,20 @@ func (in *Installation) TakeOver(system clients.System, boxes bool, text []byte,
 			in.staying[s.Name] = "the bridge has it disabled; first: codemode-bridge servers enable " + one.As
 		default:
 			moving = append(moving, one)
+		}
+	}
+	if in.Choose != nil {
+		if twins := Twins(moving); len(twins) > 0 {
+			keep, err := in.Choose(TwinsQuestion(twins), twins)
+			if err != nil {
+				return err
+			}
+			if !keep {
+				moving = in.leave(moving, twins, "the bridge has it with other arguments or variables")
+			}
+		}
+		if moving, err = in.shares(system, moving, in.Choose); err != nil {
+			return err
 		}
 	}
 	if some, question := Acceptable(moving); len(some) > 0 {

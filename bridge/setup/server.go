@@ -24,6 +24,9 @@ type Server struct {
 	As   string   // its name in our configuration
 	// There is set if the configuration has the same server already.
 	There bool
+	// Twin is the name of a server that is the same program or address, started in another
+	// way; empty if there is none.
+	Twin string
 	// Accepted is set once the person has accepted what is known of it: see [Known].
 	Accepted bool
 	// Boxes writes its box once it is accepted; nil for none. Unboxed says why the
@@ -203,6 +206,9 @@ func (s *Server) Remark() string {
 	}
 	if s.As != s.Name {
 		all = append(all, "as "+s.As)
+	}
+	if s.Twin != "" {
+		all = append(all, "like "+canon.Escape(s.Twin)+", with other arguments or variables")
 	}
 	if len(s.Unset) > 0 {
 		all = append(all, "off until you set "+s.unset())

@@ -208,6 +208,9 @@ func TestSuggestionCanBeApplied(t *testing.T) {
 	if text := h.says([]int{0}, "profiles", "suggest"); !strings.Contains(text, "time__now, profile work: would have spared 6 of 6 questions") {
 		t.Errorf("it prints\n%s", text)
 	}
+	if text := h.says([]int{0}, "audit", "stats", "--json"); !strings.Contains(text, `"apply":"codemode-bridge profiles suggest `+all[0].Rule.Name+` --apply"`) {
+		t.Errorf("stats does not say how to apply it: %s", text)
+	}
 	h.says([]int{2}, "profiles", "suggest", "suggested-none", "--apply")
 	if out := h.says([]int{0}, "profiles", "suggest", all[0].Rule.Name, "--apply"); !strings.Contains(out, "+") || !strings.Contains(out, all[0].Rule.Name) {
 		t.Errorf("applying shows\n%s", out)

@@ -58,7 +58,7 @@ func profilesCommand(con *console) *cobra.Command {
 		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
-	suggest := logFlag(con, auditLogOf(con).Suggest(meaningOf, func(edit func(text []byte) ([]byte, error)) error {
+	suggest := logFlag(con, auditLogOf(con).Suggest(func(edit func(text []byte) ([]byte, error)) error {
 		return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) { return edit(text) })
 	}))
 	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest)

@@ -29,7 +29,7 @@ func auditLogOf(con *console) *auditcmd.Log {
 		Repair: func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error) {
 			return sqlstore.Repair(ctx, storeOptions(place))
 		},
-		Load: con.load,
+		Load: con.load, Known: meaningOf,
 	}
 }
 

@@ -31,6 +31,8 @@ type Log struct {
 	Open   func(ctx context.Context, place config.Audit, readOnly bool) (*sqlstore.DB, error)
 	Repair func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
 	Load   func() (*config.Config, error) // the present configuration
+	// Known says what is known of a server's tool.
+	Known func(cfg *config.Config, server, tool string) audit.Meaning
 }
 
 // Fingerprints names the key with which fingerprints of hidden values are made.

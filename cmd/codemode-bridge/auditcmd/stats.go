@@ -38,18 +38,29 @@ func (l *Log) stats() *cobra.Command {
 				if err != nil {
 					fmt.Fprintf(l.Err, "rules that nothing needed are not listed: the configuration cannot be read: %s\n", cli.FirstLine(err.Error()))
 				}
+				suggested := l.applicable(c.Context(), s, stats.Suggest())
 				if l.JSON {
 					return l.PrintJSON(struct {
 						*audit.Stats
-						Unused      []string           `json:"unused"`
-						Suggestions []audit.Suggestion `json:"suggestions"`
-					}{stats, unused, stats.Suggest()})
+						Unused      []string     `json:"unused"`
+						Suggestions []applicable `json:"suggestions"`
+					}{stats, unused, suggested})
 				}
 				if stats.Rows == 0 {
 					fmt.Fprintln(l.Err, "no rows match")
 					return nil
 				}
-				return stats.Write(l.Out, unused, l.Table)
+				if err := stats.Write(l.Out, unused, l.Table); err != nil {
+					return err
+				}
+				for i, one := range suggested {
+					if one.Apply != "" {
+						l.Told("suggestion %d (%s), as far as nobody refused such a call, is written by: %s", i+1, one.Tool, one.Apply)
+					} else {
+						l.Told("suggestion %d (%s) is for you to write: it asks by a rule or list of its own, was refused at times, or is of high risk", i+1, one.Tool)
+					}
+				}
+				return nil
 			})
 		},
 	}
@@ -57,6 +68,32 @@ func (l *Log) stats() *cobra.Command {
 	c.Flags().StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
 	l.JSONFlag(c)
 	return c
+}
+
+// An applicable is a suggestion with the command that writes a rule for its calls; empty
+// where a person has to write it.
+type applicable struct {
+	audit.Suggestion
+	Apply string `json:"apply,omitempty"`
+}
+
+// applicable finds the commands that apply suggestions: those of the rules that
+// "profiles suggest" proposes for the same tool.
+func (l *Log) applicable(ctx context.Context, s Selection, suggested []audit.Suggestion) []applicable {
+	all := make([]applicable, len(suggested))
+	var proposed []audit.Proposal
+	if cfg, err := l.Load(); err == nil && len(suggested) > 0 {
+		proposed, _ = l.proposals(ctx, s, cfg) // without them nothing can be applied
+	}
+	for i, one := range suggested {
+		all[i].Suggestion = one
+		for _, p := range proposed {
+			if p.Tool == one.Tool && (p.Profile == one.Profile || one.Profile == "") {
+				all[i].Apply = "codemode-bridge profiles suggest " + *p.Rule.Name + " --apply"
+			}
+		}
+	}
+	return all
 }
 
 // unused returns the rules of the present configuration that the log never names.
@@ -105,9 +142,9 @@ func (l *Log) report() *cobra.Command {
 	return c
 }
 
-// Suggest is the command "profiles suggest". Known says what is known of a server's
-// tool, and rewrite edits the configuration file as any edit of it.
-func (l *Log) Suggest(known func(cfg *config.Config, server, tool string) audit.Meaning, rewrite func(edit func(text []byte) ([]byte, error)) error) *cobra.Command {
+// Suggest is the command "profiles suggest". Rewrite edits the configuration file as any
+// edit of it.
+func (l *Log) Suggest(rewrite func(edit func(text []byte) ([]byte, error)) error) *cobra.Command {
 	var s Selection
 	var apply bool
 	c := &cobra.Command{
@@ -123,7 +160,7 @@ func (l *Log) Suggest(known func(cfg *config.Config, server, tool string) audit.
 			if err != nil {
 				return err
 			}
-			all, err := l.proposals(c.Context(), s, cfg, known)
+			all, err := l.proposals(c.Context(), s, cfg)
 			if err != nil {
 				return err
 			}
@@ -144,7 +181,7 @@ func (l *Log) Suggest(known func(cfg *config.Config, server, tool string) audit.
 
 // proposals returns the rules that the log speaks for and the configuration does not
 // have.
-func (l *Log) proposals(ctx context.Context, s Selection, cfg *config.Config, known func(cfg *config.Config, server, tool string) audit.Meaning) (all []audit.Proposal, err error) {
+func (l *Log) proposals(ctx context.Context, s Selection, cfg *config.Config) (all []audit.Proposal, err error) {
 	err = l.read(ctx, func(ctx context.Context, store ledger.Store) error {
 		q, err := s.Query(ctx, store, time.Now())
 		if err != nil {
@@ -154,7 +191,7 @@ func (l *Log) proposals(ctx context.Context, s Selection, cfg *config.Config, kn
 		if err != nil {
 			return err
 		}
-		for _, p := range stats.Proposals(func(server, tool string) audit.Meaning { return known(cfg, server, tool) }) {
+		for _, p := range stats.Proposals(func(server, tool string) audit.Meaning { return l.Known(cfg, server, tool) }) {
 			if p.Profile == "" && cfg.Evaluation.DefaultProfile != nil {
 				p.Profile = *cfg.Evaluation.DefaultProfile
 			}

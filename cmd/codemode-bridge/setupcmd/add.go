@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
@@ -19,15 +20,25 @@ func (con *Bridge) AddServer() *cobra.Command {
 	var accept cli.Acceptance
 	var untried bool
 	c := &cobra.Command{
-		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: cli.MinArgs(2),
-		Long: "Adds a server: a program that is started, or an address. Values stand in the file as they are written\n" +
+		Use: "add name [url | json | -- command args...]", Short: "Add a server to the configuration", Args: cli.MinArgs(2),
+		Long: "Adds a server: a program that is started, an address, or the JSON of its documentation, in single quotes, as\n" +
+			"the configuration or other clients have it, alone or with mcpServers around it. Values stand in the file as they are written\n" +
 			"here; '${NAME}', in single quotes, is a variable and keeps a secret out of it. If the bridge knows the server, it says\n" +
 			"so; once you accept that, the version is pinned and rules about what calls mean hold for it. Then it connects to\n" +
 			"the server and says what it has, or what is wrong (--no-try leaves that out).",
 		Example: "  codemode-bridge servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n" +
 			"  codemode-bridge servers add airtable --env 'AIRTABLE_API_KEY=${AIRTABLE_API_KEY}' -- npx -y airtable-mcp-server\n" +
-			"  codemode-bridge servers add github https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'",
+			"  codemode-bridge servers add github https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'\n" +
+			`  codemode-bridge servers add time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 2 && c.ArgsLenAtDash() < 0 && strings.HasPrefix(strings.TrimSpace(args[1]), "{") {
+				for _, flag := range []string{"transport", "header", "env", "pass-env", "cwd", "disabled"} {
+					if c.Flags().Changed(flag) {
+						return &cli.UsageError{Err: fmt.Errorf("--%s does not go with JSON: write it there", flag)}
+					}
+				}
+				return addServerJSON(c.Context(), con, args[0], args[1], o.Replace, untried, accept)
+			}
 			server, err := setup.FromFlags(o, args, c.ArgsLenAtDash())
 			if err != nil {
 				return &cli.UsageError{Err: err}
@@ -53,24 +64,17 @@ func (con *Bridge) AddServer() *cobra.Command {
 // noTry is what the flag --no-try does.
 const noTry = "add it without connecting to it"
 
-// AddServerJSON is AddServer for a server that is given as JSON.
+// AddServerJSON is an older spelling of AddServer for a server that is given as JSON.
 func (con *Bridge) AddServerJSON() *cobra.Command {
 	var replace, untried bool
 	var accept cli.Acceptance
 	c := &cobra.Command{
-		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2),
+		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2), Hidden: true,
 		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
 		RunE: func(c *cobra.Command, args []string) error {
-			text, notes, err := setup.FromJSON(con.System(), args[0], []byte(args[1]))
-			if err != nil {
-				return &cli.UsageError{Err: err}
-			}
-			for _, note := range notes {
-				fmt.Fprintln(con.Err, note)
-			}
-			return addServer(c.Context(), con, args[0], text, replace, untried, accept)
+			return addServerJSON(c.Context(), con, args[0], args[1], replace, untried, accept)
 		},
 	}
 	cli.AcceptFlag(c, &accept)
@@ -78,6 +82,18 @@ func (con *Bridge) AddServerJSON() *cobra.Command {
 	c.Flags().BoolVar(&untried, "no-try", false, noTry)
 	con.JSONFlag(c)
 	return c
+}
+
+// addServerJSON is addServer for a server that is given as JSON.
+func addServerJSON(ctx context.Context, con *Bridge, name, json string, replace, untried bool, accept cli.Acceptance) error {
+	text, notes, err := setup.FromJSON(con.System(), name, []byte(json))
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	for _, note := range notes {
+		fmt.Fprintln(con.Err, note)
+	}
+	return addServer(ctx, con, name, text, replace, untried, accept)
 }
 
 // addServer writes a server into the configuration and, unless it is to be left untried or

@@ -115,6 +115,17 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 			con.Told("no workspace is named: %s; scripts work on the folder that their client works in", canon.Escape(plan.NoWorkspace))
 		}
 	}
+	if twins := setup.Twins(found.New()); len(twins) > 0 {
+		keep, err := con.choose(setup.TwinsQuestion(twins), o.yes || o.dry || con.JSON)
+		if err != nil {
+			return err
+		}
+		for _, s := range twins {
+			if !keep {
+				s.Problem = "it is " + s.Twin + " with other arguments or variables"
+			}
+		}
+	}
 	if some, question := setup.Acceptable(found.New()); len(some) > 0 {
 		if err := acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON); err != nil {
 			return err

@@ -128,7 +128,8 @@ func install(con *Bridge, name string, o installOptions) error {
 		_, err := fmt.Fprint(con.Out, place.Snippet(setup.EntryName, command))
 		return err
 	}
-	if _, err := con.Load(); err != nil { // a bridge with this configuration would not start
+	cfg, err := con.Load()
+	if err != nil { // a bridge with this configuration would not start
 		return err
 	}
 	records, err := installRecords(con)
@@ -150,6 +151,7 @@ func install(con *Bridge, name string, o installOptions) error {
 			return err
 		}
 	}
+	con.recordPath(in, cfg)
 	nothing, err := in.Prepare(command)
 	if err != nil {
 		return err
@@ -210,6 +212,7 @@ func install(con *Bridge, name string, o installOptions) error {
 	}
 	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
 	sayStaying(con, in)
+	sayPrompts(con, in)
 	return nil
 }
 
@@ -221,11 +224,44 @@ func (o installOptions) keep(kept *setup.Copy) error {
 	return kept.Make()
 }
 
+// recordPath has the entry of a client that is started from the desktop give the bridge
+// the person's PATH, if servers need it.
+func (con *Bridge) recordPath(in *setup.Installation, cfg *config.Config) {
+	var programs []string
+	for _, name := range cfg.ServerNames() {
+		if s := cfg.Servers[name]; !s.Disabled && s.Type == config.KindStdio {
+			programs = append(programs, s.Command.Reveal())
+		}
+	}
+	for _, s := range in.Moving {
+		programs = append(programs, s.Command)
+	}
+	path, missing := setup.PathFor(con.System(), in.Place.Client, programs)
+	if in.Place.Path = path; path != "" && !con.JSON {
+		con.Told("%s does not have your PATH, on which %s is found: the entry records it; after a change of it, install again", in.Place.Client.Title, strings.Join(missing, ", "))
+	}
+}
+
+// sayPrompts says which prompts of the client itself remain, and that its old rules for
+// tools that have moved do nothing any more.
+func sayPrompts(con *Bridge, in *setup.Installation) {
+	client := in.Place.Client
+	if client.Prompts != "" {
+		con.Told("%s may ask before it calls eval, besides what the bridge asks about the calls of a script; to have the bridge alone ask: %s", client.Title, client.Prompts)
+	}
+	if rules := in.OldRules(con.System()); len(rules) > 0 {
+		con.Told("what %s allowed for the tools of %s does nothing any more, since scripts call these now: %s offers to bring it over", client.Title, strings.Join(rules, ", "), con.Typed("init --force --allowed"))
+	}
+}
+
 // takeOver determines which servers of the client move into our configuration.
 func takeOver(con *Bridge, in *setup.Installation, path string, o installOptions) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	in.Choose = func(question string, _ []*setup.Server) (bool, error) {
+		return con.choose(question, o.yes || o.dry || con.JSON)
 	}
 	err = in.TakeOver(con.System(), !o.accept.Unconfined, text, func(text []byte) (*config.Config, error) {
 		return con.Parse(path, text)
@@ -239,6 +275,18 @@ func takeOver(con *Bridge, in *setup.Installation, path string, o installOptions
 		con.Told("%s", line)
 	}
 	return nil
+}
+
+// choose asks the person at a terminal. Where nobody is asked it is a yes, which the
+// person is told of.
+func (con *Bridge) choose(question string, quiet bool) (bool, error) {
+	if !quiet && con.HasPerson() {
+		return con.Agree(question)
+	}
+	if !con.JSON {
+		con.Told("%s yes, as nobody is asked", question)
+	}
+	return true, nil
 }
 
 // showInstallation prints the changes that are about to be made.
