@@ -158,6 +158,7 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/boxcmd",
 		"cmd/codemode-bridge/cli",
 		"cmd/codemode-bridge/setupcmd",
+		"cmd/codemode-bridge/toolscmd",
 		"cmd/codemode-bridge/upstreams",
 		"profiles",
 		"profiles/known",
@@ -169,6 +170,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/boxcmd":       {"bridge/config", "bridge/learned", "bridge/setup", "bridge/upstream", "bridge/workspace", "cmd/codemode-bridge/cli", "sandbox/confine"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
+	"cmd/codemode-bridge/toolscmd":     {"bridge/canon", "bridge/catalog", "bridge/config", "bridge/lines", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
 	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }

@@ -90,6 +90,7 @@ var about = map[string]string{
 	"cmd/codemode-bridge/boxcmd":       "the command that finds out which box a server needs",
 	"cmd/codemode-bridge/cli":          "what all commands share: streams, printing, checks of arguments, exit codes",
 	"cmd/codemode-bridge/setupcmd":     "the commands that set the bridge up: init, install, uninstall",
+	"cmd/codemode-bridge/toolscmd":     "the commands about the tools that scripts can call",
 	"cmd/codemode-bridge/upstreams":    "converts the servers of a configuration for package upstream, with their boxes",
 	"cmd/codemode-worker":              "the worker, and the launcher of boxes, as a program of its own",
 	"docs/examples/shop":               "the server that the examples call",

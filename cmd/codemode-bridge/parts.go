@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -170,7 +171,7 @@ func (p *parts) configured(cfg *config.Config) view.Configured {
 	for _, name := range serverNames(cfg) {
 		s := cfg.Servers[name]
 		own := s.Type == config.KindBuiltin
-		c.Servers = append(c.Servers, view.Server{Name: name, Trusted: s.TrustAnnotations || own, Builtin: own, Rules: pinRules(s)})
+		c.Servers = append(c.Servers, view.Server{Name: name, Trusted: s.TrustAnnotations || own, Builtin: own, Rules: toolscmd.Rules(s)})
 	}
 	return c
 }

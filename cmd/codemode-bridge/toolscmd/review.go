@@ -1,4 +1,4 @@
-package main
+package toolscmd
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pins"
@@ -17,18 +16,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// thenOf says what becomes of a tool's calls until somebody accepts it.
-func thenOf(w pins.UnreviewedTool, cfg *config.Config) pins.Reaction {
+// Rules are the reactions to new and changed tools that a server is configured with.
+func Rules(s *config.Server) pins.Rules {
+	return pins.Rules{New: pins.Reaction(s.NewTools), Changed: pins.Reaction(s.ChangedTools)}
+}
+
+// Then says what becomes of a tool's calls until somebody accepts it.
+func Then(w pins.UnreviewedTool, cfg *config.Config) pins.Reaction {
 	s := cfg.Servers[w.Server]
 	if s == nil {
 		return pins.Quarantine
 	}
-	return w.Then(pinRules(s))
+	return w.Then(Rules(s))
 }
 
-// toolsReview shows the unreviewed tools with what has changed, and accepts or blocks
-// them.
-func toolsReview(con *console) *cobra.Command {
+// review is the command that shows the unreviewed tools with what has changed, and accepts
+// or blocks them.
+func (con *Bridge) review() *cobra.Command {
 	var accept, block, all, yes, fromStdin bool
 	c := &cobra.Command{
 		Use: "review [tool...]", Short: "Show the tools that are new or have changed, and accept or block them",
@@ -48,25 +52,23 @@ func toolsReview(con *console) *cobra.Command {
 			case (accept || block) && len(names) == 0 && !all:
 				return &cli.UsageError{Err: errors.New("name the tools (as server__tool), or accept every one with --all")}
 			}
-			cfg, err := con.load()
+			cfg, err := con.Load()
 			if err != nil {
 				return err
 			}
-			var secrets recorder.Secrets
-			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
-			store := pins.Open(pinFolder(con, cfg.File))
+			secrets, store := con.Secrets(cfg), con.Pins(cfg)
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
 				return err
 			}
 			if !accept && !block {
-				return printReview(con, con.Out, chosen, cfg, &secrets)
+				return printReview(con, con.Out, chosen, cfg, secrets)
 			}
 			ask := func() error { return nil }
 			if accept && !seen {
 				ask = func() error { return confirmTools(con, len(names), yes) }
 			}
-			return decideTools(c.Context(), con, cfg, &secrets, store, chosen, accept, fromStdin, ask)
+			return decideTools(c.Context(), con, cfg, secrets, store, chosen, accept, fromStdin, ask)
 		},
 	}
 	f := c.Flags()
@@ -95,7 +97,7 @@ func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen 
 }
 
 // confirmTools asks the person whether to accept what was just shown.
-func confirmTools(con *console, named int, yes bool) error {
+func confirmTools(con *Bridge, named int, yes bool) error {
 	question := "accept these as they are?"
 	if named == 1 {
 		question = "accept it as it is?"
@@ -109,7 +111,7 @@ func confirmTools(con *console, named int, yes bool) error {
 
 // decideTools shows the chosen tools and accepts or blocks them once ask agrees. A
 // tool that changes after it was shown is not accepted.
-func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets *recorder.Secrets, store *pins.Store, chosen []pins.UnreviewedTool, accept, fromStdin bool, ask func() error) (err error) {
+func decideTools(ctx context.Context, con *Bridge, cfg *config.Config, secrets *recorder.Secrets, store *pins.Store, chosen []pins.UnreviewedTool, accept, fromStdin bool, ask func() error) error {
 	if accept && len(chosen) > 1 { // --all leaves blocked tools blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
@@ -132,21 +134,18 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	if err := ask(); err != nil {
 		return err
 	}
-	by, err := whoReviews(ctx, con, cfg, fromStdin)
+	by, err := con.Admin(ctx, cfg, fromStdin)
 	if err != nil {
 		return err
 	}
-	l, err := openQuietLogs(con, cfg)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	rec, err := con.openLog(ctx, cfg.Audit, l.logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rec.Close()) }()
-	r, decide, word := pins.Reviewer{Store: store, Recorder: rec}, pins.Reviewer.Accept, "accepted"
+	return con.Record(ctx, cfg, func(rec pins.Recorder) error {
+		return decideEach(ctx, con, pins.Reviewer{Store: store, Recorder: rec}, chosen, accept, by)
+	})
+}
+
+// decideEach accepts or blocks tools in somebody's name.
+func decideEach(ctx context.Context, con *Bridge, r pins.Reviewer, chosen []pins.UnreviewedTool, accept bool, by string) error {
+	decide, word := pins.Reviewer.Accept, "accepted"
 	if !accept {
 		decide, word = pins.Reviewer.Block, "blocked"
 	}
@@ -169,34 +168,13 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	return errors.Join(failed...)
 }
 
-// whoReviews identifies the person at the terminal: an approver with the right to
-// edit, by their token. If there are no approvers, whoever can change the
-// configuration may review tools too.
-func whoReviews(ctx context.Context, con *console, cfg *config.Config, fromStdin bool) (string, error) {
-	cfg, err := inForce(ctx, con, cfg)
-	if err != nil {
-		return "", err
-	}
-	if len(cfg.Approvals.Approvers) > 0 {
-		_, who, _, err := authenticate(con, cfg, fromStdin)
-		if err != nil {
-			return "", err
-		}
-		if !who.May(approval.Edit) {
-			return "", fmt.Errorf("%s may not accept or block tools: that takes the role admin", who.Name)
-		}
-		return who.Name, nil
-	}
-	return thisUser(), nil
-}
-
 const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
-func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg *config.Config, secrets *recorder.Secrets) error {
+func printReview(con *Bridge, out io.Writer, chosen []pins.UnreviewedTool, cfg *config.Config, secrets *recorder.Secrets) error {
 	rows := []pins.NamedRow{}
 	for _, w := range chosen {
-		rows = append(rows, pins.NewNamedRow(w, thenOf(w, cfg), secrets.Hide))
+		rows = append(rows, pins.NewNamedRow(w, Then(w, cfg), secrets.Hide))
 	}
 	if con.JSON {
 		if out != con.Out {
@@ -214,7 +192,7 @@ func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg 
 		}
 		lines := r.Lines()
 		if out == con.Out {
-			lines = append(lines, "  accept this with: "+typed(con, "tools review --accept "+typedName(r.Named)))
+			lines = append(lines, "  accept this with: "+con.Typed("tools review --accept "+typedName(r.Named)))
 		}
 		for _, line := range lines {
 			if _, err := fmt.Fprintln(out, line); err != nil {
@@ -223,7 +201,7 @@ func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg 
 		}
 	}
 	if out == con.Out {
-		fmt.Fprintln(con.Err, "\nkeep from scripts with: "+typed(con, "tools review --block TOOL..."))
+		fmt.Fprintln(con.Err, "\nkeep from scripts with: "+con.Typed("tools review --block TOOL..."))
 	}
 	return nil
 }
