@@ -49,6 +49,7 @@ var about = map[string]string{
 	"bridge/ledger":                    "what is written down of runs and calls",
 	"bridge/lifecycle":                 "says in which phase a run is, and what may happen to it there",
 	"bridge/lines":                     "fits text and tables into the width of a terminal",
+	"bridge/lockfile":                  "reads and writes codemode.lock: the definitions of tools that a team has accepted",
 	"bridge/logfile":                   "writes the log of a process to a file, and removes old ones",
 	"bridge/login":                     "logs in to upstream servers: an OAuth client, and what it keeps",
 	"bridge/logintest":                 "a server that wants a login, with its authorization server, for tests",
