@@ -22,6 +22,16 @@ type Observation struct {
 type Sources struct {
 	Servers []Server
 	Scripts []Script
+	// Order has the names of all servers of the configuration, in its order, those
+	// too that are off or have not listed their tools. Script names depend on it and
+	// not on Servers, so no server's names change because another one connects.
+	// Servers that are not in it come after the others, by name.
+	Order []string
+	// Kept are the script names that tools keep, whatever else there is: those that
+	// were written down when the tools first got them. It decides before Order does.
+	// What is no legal name, what another tool keeps already, and the tools of servers
+	// that are not configured count as absent. It may be nil.
+	Kept map[ToolRef]string
 	// Observed, if not nil, tells of a tool's past answers in about limit
 	// bytes. It is asked whenever a declaration is shown by a discovery
 	// function, and may be called concurrently: this is the one thing that
@@ -36,7 +46,10 @@ type Catalog struct {
 	tools    []*Tool          // by server and raw name, so the discovery functions come first
 	own      int              // how many of tools are discovery functions
 	listed   []*Tool          // what lists and searches show: tools[own:], then saved scripts by name
-	byName   map[string]*Tool // by Script, and by Path where one tool has it; no saved scripts
+	byName   map[string]*Tool // by Script, and by Path where that is no other tool's; no saved scripts
+	byRef    map[ToolRef]*Tool
+	naming   *naming
+	spelled  func() spellings
 	saved    map[string]*Tool // by name
 	observed func(t *Tool, limit int) Observation
 	index    func() *index   // of listed
@@ -46,7 +59,7 @@ type Catalog struct {
 // Build makes the catalogue of these servers alone.
 func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build() }
 
-// Build makes the catalogue. The order of servers, tools and scripts makes no
+// Build makes the catalogue. The order of Servers, their tools and Scripts makes no
 // difference. Of two tools with the same server and raw name, which nothing
 // could tell apart in a call, one is kept, the same one each time; likewise of two
 // scripts with the same name.
@@ -79,7 +92,7 @@ func (from Sources) Build() *Catalog {
 	c.tools = slices.CompactFunc(c.tools, func(a, b *Tool) bool {
 		return a.Server == b.Server && a.Name == b.Name
 	})
-	c.byName = nameTools(c.tools)
+	c.nameTools(from)
 	c.listed = append(slices.Clone(c.tools[c.own:]), c.saveScripts(from.Scripts)...)
 
 	h := sha256.New()
@@ -97,6 +110,7 @@ func (from Sources) Build() *Catalog {
 	}
 	c.revision = "sha256:" + hex.EncodeToString(h.Sum(nil))
 
+	c.spelled = sync.OnceValue(func() spellings { return readSpellings(c) })
 	c.index = sync.OnceValue(func() *index { return newIndex(c.listed) })
 	c.all = sync.OnceValue(func() *visible { return look(c, func(string, string) bool { return true }) })
 	return c
@@ -159,10 +173,64 @@ const (
 	longRemark  = 4000
 )
 
-// Lookup finds a tool by its Script name or its Path.
+// nameTools gives the tools their script names, and makes the maps that find them.
+func (c *Catalog) nameTools(from Sources) {
+	order := make([]string, 0, len(from.Order))
+	add := func(s string) {
+		if s != "" && !slices.Contains(order, s) {
+			order = append(order, s)
+		}
+	}
+	for _, s := range from.Order {
+		add(s)
+	}
+	for _, t := range c.tools[c.own:] { // which are sorted
+		add(t.Server)
+	}
+	c.naming = newNaming(order, from.Kept)
+	c.byName, c.byRef = make(map[string]*Tool, len(c.tools)), make(map[ToolRef]*Tool, len(c.tools))
+	for _, t := range c.tools[:c.own] {
+		t.Script = t.Name
+	}
+	for rest := c.tools[c.own:]; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Server == rest[0].Server {
+			n++
+		}
+		c.naming.name(rest[:n])
+		rest = rest[n:]
+	}
+	paths := make(map[string]int, len(c.tools))
+	for _, t := range c.tools {
+		c.byName[t.Script], c.byRef[t.Ref()] = t, t
+		paths[t.path]++
+	}
+	for _, t := range c.tools {
+		if paths[t.path] == 1 && c.byName[t.path] == nil && !Reserved(t.path) {
+			c.byName[t.path] = t
+		}
+	}
+}
+
+// Lookup finds a tool by its Script name, or else by its Path, exactly as they are
+// written. Resolve finds more.
 func (c *Catalog) Lookup(name string) (*Tool, bool) {
 	t, ok := c.byName[name]
 	return t, ok
+}
+
+// Tool finds a tool by what policy calls it.
+func (c *Catalog) Tool(ref ToolRef) (*Tool, bool) {
+	t, ok := c.byRef[ref]
+	return t, ok
+}
+
+// Prefix is what the script names of a server's tools begin with, before "__".
+func (c *Catalog) Prefix(server string) string {
+	if prefix, ok := c.naming.prefix[server]; ok {
+		return prefix
+	}
+	return identifier(server)
 }
 
 // Near gives at most n script names that resemble name, best first.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -108,23 +109,23 @@ func TestNames(t *testing.T) {
 	row("github", "__proto__", "github____proto__")
 	row("github", "delete", "github__delete")
 	row("github", "", "github__")
-	row("my-server", "go", "my_server__go_#")
-	row("my_server", "go", "my_server__go")
-	row("3d", "render", "_3d__render_#")
-	row("café", "menü", "caf___men_#")
-	row("cafe\u0301", "menü", "cafe___men_#")
+	row("my-server", "go", "my_server__go")
+	row("my_server", "go", "my_server_c3a268__go")
+	row("3d", "render", "_3d__render")
+	row("café", "menü", "caf___men_")
+	row("cafe\u0301", "menü", "cafe___men_")
 	row("a", "$x", "a__$x")
-	row("a", "b__c", "a__b__c_#")
-	row("a__b", "c", "a__b__c_#")
+	row("a", "b__c", "a__b__c")
+	row("a__b", "c", "a_b_ef4a63__c")
 	row("big", long, "big__"+strings.Repeat("x", MaxName-5-7)+"_#")
 	row("big", long+"y", "big__"+strings.Repeat("x", MaxName-5-7)+"_#")
-	row("__proto", "", "__proto_#")
-	row("evil", "x\x00y", "evil__x_y_#")
-	row("evil", "\u202edrow", "evil___drow_#")
-	row("evil", "\xff", "evil_#")
+	row("__proto", "", "__proto__4fa2de")
+	row("evil", "x\x00y", "evil__x_y")
+	row("evil", "\u202edrow", "evil___drow")
+	row("evil", "\xff", "evil___")
 
-	if _, ok := c.Lookup("a__b__c"); ok {
-		t.Error("a path that two tools share finds one of them")
+	if tool, ok := c.Lookup("a__b__c"); !ok || tool.Server != "a" {
+		t.Error("a script name that is also another tool's path does not find its tool")
 	}
 	if _, ok := c.Lookup("__proto__"); ok {
 		t.Error("a reserved word is the name of a tool")
@@ -135,35 +136,79 @@ func TestNames(t *testing.T) {
 	if tool, ok := c.Lookup("my-server__go"); !ok || tool.Server != "my-server" {
 		t.Error("a path that is no identifier does not find its tool")
 	}
+	if tool, ok := c.Tool(ToolRef{"a__b", "c"}); !ok || tool.Script != "a_b_ef4a63__c" {
+		t.Error("a pair does not find its tool")
+	}
 	names := c.View(nil).Names()
-	for _, bad := range []string{"evil__x\x00y", "evil__\xff", "big__" + long, "a__b__c", "__proto__"} {
-		if slices.Contains(names, bad) {
-			t.Errorf("%q is given to the worker", bad)
+	for _, name := range names {
+		if tool, ok := c.Lookup(name); !ok || tool.Script != name {
+			t.Errorf("%q is given to the worker", name)
 		}
 	}
-	if !slices.Contains(names, "my-server__go") || !slices.IsSorted(names) {
+	if len(names) != len(c.Tools()) || !slices.IsSorted(names) {
 		t.Errorf("names for the worker: %q", names)
 	}
 }
 
-// The names of the last release: scripts that people keep use them.
+// The names that tools get where nothing collides, and the suffixes of those that do:
+// scripts that people keep use them.
 func TestNamesStay(t *testing.T) {
-	c := Build([]Server{server("context7", "resolve-library-id"), server("a", "b__c"), server("a__b", "c")})
-	want := map[[2]string]string{
-		{"context7", "resolve-library-id"}: "context7__resolve_library_id_8f9c48",
-		{"a", "b__c"}:                      "a__b__c_e875bc",
-		{"a__b", "c"}:                      "a__b__c_ee050b",
+	for pair, want := range map[[2]string]string{
+		{"context7", "resolve-library-id"}:   "context7__resolve_library_id",
+		{"chrome-devtools", "click"}:         "chrome_devtools__click",
+		{"context7", "resolve_library-id"}:   "context7__resolve_library_id_1bb549",
+		{"chrome_devtools", "click"}:         "chrome_devtools_08550b__click",
+		{"3d", "render.scene/now"}:           "_3d__render_scene_now",
+		{"x", strings.Repeat("a-b", 50)}:     "x__" + strings.Repeat("a_b", 39) + "a_303427",
+		{"x", strings.Repeat("a_b", 50)}:     "x__" + strings.Repeat("a_b", 39) + "a_6d9405",
+		{strings.Repeat("s", 64) + "1", "x"}: strings.Repeat("s", 56) + "_1e6af3__x",
+	} {
+		got := scripts(Build([]Server{server("context7", "resolve-library-id", "resolve_library-id"), server("chrome-devtools", "click"), server("chrome_devtools", "click"), server(pair[0], pair[1])}))[pair]
+		if got != want {
+			t.Errorf("%q is now called %s, was %s", pair, got, want)
+		}
 	}
-	for pair, got := range scripts(c) {
-		if got != want[pair] {
-			t.Errorf("%q is now called %s, was %s", pair, got, want[pair])
+}
+
+// Who keeps the plain name: who kept it before, then the first server of the
+// configuration, and of one server's tools the one that is spelled so, or the first.
+func TestWhoKeepsThePlainName(t *testing.T) {
+	both := []Server{server("my-srv", "go", "stop"), server("my_srv", "go")}
+	for _, test := range []struct {
+		why   string
+		from  Sources
+		names map[[2]string]string
+	}{
+		{"by name, without an order", Sources{Servers: both}, map[[2]string]string{
+			{"my-srv", "go"}: "my_srv__go", {"my-srv", "stop"}: "my_srv__stop", {"my_srv", "go"}: "my_srv_d395ea__go"}},
+		{"the first of the configuration", Sources{Servers: both, Order: []string{"x", "my_srv", "my-srv"}}, map[[2]string]string{
+			{"my-srv", "go"}: "my_srv_c32bec__go", {"my-srv", "stop"}: "my_srv_c32bec__stop", {"my_srv", "go"}: "my_srv__go"}},
+		{"the first of the configuration, which is not connected", Sources{Servers: both[:1], Order: []string{"my_srv", "my-srv"}}, map[[2]string]string{
+			{"my-srv", "go"}: "my_srv_c32bec__go", {"my-srv", "stop"}: "my_srv_c32bec__stop"}},
+		{"who kept it", Sources{Servers: both, Order: []string{"my_srv", "my-srv"}, Kept: map[ToolRef]string{{"my-srv", "go"}: "my_srv__go"}}, map[[2]string]string{
+			{"my-srv", "go"}: "my_srv__go", {"my-srv", "stop"}: "my_srv__stop", {"my_srv", "go"}: "my_srv_d395ea__go"}},
+		{"who kept it, and lists it no more", Sources{Servers: both[1:], Order: []string{"my_srv", "my-srv"}, Kept: map[ToolRef]string{{"my-srv", "gone"}: "my_srv__gone"}}, map[[2]string]string{
+			{"my_srv", "go"}: "my_srv_d395ea__go"}},
+		{"a name that is kept for another server", Sources{Servers: both[1:], Order: []string{"my_srv", "other"}, Kept: map[ToolRef]string{{"other", "go"}: "my_srv__go"}}, map[[2]string]string{
+			{"my_srv", "go"}: "my_srv__go_506b26"}},
+		{"what is kept for servers that are not configured, or is no name", Sources{Servers: both[1:], Kept: map[ToolRef]string{{"old", "go"}: "my_srv__go", {"my_srv", "go"}: "my-srv__go"}}, map[[2]string]string{
+			{"my_srv", "go"}: "my_srv__go"}},
+		{"two that keep one name", Sources{Servers: both, Order: []string{"my_srv", "my-srv"}, Kept: map[ToolRef]string{{"my-srv", "go"}: "x", {"my_srv", "go"}: "x"}}, map[[2]string]string{
+			{"my-srv", "go"}: "my_srv_c32bec__go", {"my-srv", "stop"}: "my_srv_c32bec__stop", {"my_srv", "go"}: "x"}},
+		{"of one server's tools", Sources{Servers: []Server{server("s", "a b", "a-b", "a.b", "a_b", "c.d", "c-d")}}, map[[2]string]string{
+			{"s", "a b"}: "s__a_b_220e2e", {"s", "a-b"}: "s__a_b_055116", {"s", "a.b"}: "s__a_b_363c7b", {"s", "a_b"}: "s__a_b",
+			{"s", "c-d"}: "s__c_d", {"s", "c.d"}: "s__c_d_af7155"}},
+	} {
+		got := scripts(test.from.Build())
+		if !maps.Equal(got, test.names) {
+			t.Errorf("%s: %q, want %q", test.why, got, test.names)
 		}
 	}
 }
 
 // A server that lists the very names that another of its tools would get.
 func TestNamesUnderAttack(t *testing.T) {
-	tools := []string{"x-y"}
+	tools := []string{"x-y", "x_y"}
 	for range 15 {
 		c := Build([]Server{server("s", tools...)})
 		tools = append(tools, strings.TrimPrefix(scripts(c)[[2]string{"s", "x-y"}], "s__"))
@@ -182,6 +227,24 @@ func TestNamesUnderAttack(t *testing.T) {
 	if len(seen) != len(tools) {
 		t.Errorf("%d names for %d tools", len(seen), len(tools))
 	}
+	// And servers whose prefixes do.
+	var servers []Server
+	order := []string{"x_y", "x-y"}
+	for range 15 {
+		c := Sources{Servers: []Server{server("x-y", "t")}, Order: order}.Build()
+		prefix, _, _ := strings.Cut(c.Tools()[c.own].Script, "__")
+		order = append([]string{prefix}, order...)
+	}
+	for _, s := range order {
+		servers = append(servers, server(s, "t"))
+	}
+	seen = map[string]bool{}
+	for _, script := range scripts(Sources{Servers: servers, Order: order}.Build()) {
+		if seen[script] || !legal(script) {
+			t.Errorf("%q is twice there", script)
+		}
+		seen[script] = true
+	}
 }
 
 // hard draws names that are likely to collide.
@@ -189,68 +252,123 @@ func hard() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`[ab_]{0,5}`),
 		rapid.StringMatching(`[aA_.é -]{0,4}`),
-		rapid.SampledFrom([]string{"then", "__proto__", "constructor", "search_tools", "toJSON", "raw", "é", "e\u0301", "x-y", "x_y", "x.y"}),
+		rapid.SampledFrom([]string{"then", "__proto__", "constructor", "search_tools", "toJSON", "raw", "é", "e\u0301", "x-y", "x_y", "x.y", "3d", "-3d"}),
 		rapid.String(),
 		rapid.StringN(100, 300, -1),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 	)
 }
 
+// crowd draws servers whose names and tools are likely to collide, in an order.
+func crowd(t *rapid.T) []Server {
+	names := rapid.SliceOfNDistinct(rapid.Map(hard(), func(s string) string { return s + "-" }), 1, 8, rapid.ID).Draw(t, "servers")
+	var all []Server
+	for _, name := range names {
+		if rapid.Bool().Draw(t, "without the dash") && !slices.Contains(names, strings.TrimSuffix(name, "-")) && len(name) > 1 {
+			name = strings.TrimSuffix(name, "-")
+		}
+		all = append(all, server(name, rapid.SliceOfN(hard(), 0, 8).Draw(t, "tools")...))
+	}
+	return all
+}
+
+func order(servers []Server) []string {
+	var names []string
+	for _, s := range servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 func TestNamesAreInjective(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pairs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [2]string {
-			return [2]string{hard().Draw(t, "server"), hard().Draw(t, "tool")}
-		}), 0, 30).Draw(t, "pairs")
-		build := func(pairs [][2]string) *Catalog {
-			var servers []Server
-			for _, p := range pairs {
-				servers = append(servers, server(p[0], p[1]))
+		servers := crowd(t)
+		kept := map[ToolRef]string{}
+		for _, tool := range Build(servers).Tools() {
+			if name := rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[ab_]{1,3}__[ab_]{0,5}`), hard(), rapid.Just(spell(tool.Path()))).Draw(t, "kept"); name != "" {
+				kept[tool.Ref()] = name
 			}
-			return Build(servers)
 		}
-		c := build(pairs)
-
-		paths := map[string]int{}
-		for _, tool := range c.Tools() {
-			paths[tool.Path()]++
-		}
+		c := Sources{Servers: servers, Order: order(servers), Kept: kept}.Build()
 		given := map[string]bool{}
 		for _, tool := range c.Tools() {
 			if given[tool.Script] {
 				t.Fatalf("two tools are called %q", tool.Script)
 			}
 			given[tool.Script] = true
-			if tool.Server != "" && !legal(tool.Script) {
+			if tool.Server != "" && (!legal(tool.Script) || len(tool.Script) > MaxName) {
 				t.Fatalf("(%q, %q) is called %q, which is not legal", tool.Server, tool.Name, tool.Script)
 			}
 			if found, ok := c.Lookup(tool.Script); !ok || found != tool {
 				t.Fatalf("%q does not find (%q, %q)", tool.Script, tool.Server, tool.Name)
 			}
-			found, ok := c.Lookup(tool.Path())
-			if paths[tool.Path()] == 1 && !(Reserved(tool.Path()) && tool.Server != "") {
-				if !ok || found != tool {
-					t.Fatalf("path %q does not find its tool", tool.Path())
-				}
-			} else if ok && found.Server != "" {
-				t.Fatalf("path %q, which two tools have, finds one", tool.Path())
+			if found, ok := c.Tool(tool.Ref()); !ok || found != tool {
+				t.Fatalf("(%q, %q) is not found", tool.Server, tool.Name)
+			}
+			if found, ok := c.Lookup(tool.Path()); ok && found != tool && found.Script != tool.Path() && found.Path() != tool.Path() {
+				t.Fatalf("path %q finds (%q, %q)", tool.Path(), found.Server, found.Name)
 			}
 		}
-
-		// The order makes no difference.
-		shuffled := slices.Clone(pairs)
+		shuffled := slices.Clone(servers)
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		other := build(shuffled)
-		if c.Revision() != other.Revision() {
-			t.Fatalf("the order of servers changes the revision")
+		if other := (Sources{Servers: shuffled, Order: order(servers), Kept: kept}).Build(); c.Revision() != other.Revision() {
+			t.Fatalf("the order in which servers connect changes the revision")
 		}
+	})
+}
 
-		// Another tool never takes over a name: what a name meant, it means
-		// still, or it means nothing.
-		more := build(append(slices.Clone(pairs), [2]string{hard().Draw(t, "new server"), hard().Draw(t, "new tool")}))
-		for _, tool := range c.Tools() {
-			now, ok := more.Lookup(tool.Script)
-			if ok && (now.Server != tool.Server || now.Name != tool.Name) {
-				t.Fatalf("%q meant (%q, %q) and now means (%q, %q)", tool.Script, tool.Server, tool.Name, now.Server, now.Name)
+// What is connected, what is configured later, and in the case of names that are kept
+// anything at all, changes no name.
+func TestNamesAreStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		servers := crowd(t)
+		names := scripts(Sources{Servers: servers, Order: order(servers)}.Build())
+		same := func(why string, from Sources) {
+			for pair, script := range scripts(from.Build()) {
+				if was, ok := names[pair]; ok && was != script {
+					t.Fatalf("%s: %q was called %q and is called %q", why, pair, was, script)
+				}
+			}
+		}
+		part := slices.DeleteFunc(slices.Clone(servers), func(Server) bool { return rapid.Bool().Draw(t, "is away") })
+		same("others have not connected", Sources{Servers: part, Order: order(servers)})
+
+		more := crowd(t)
+		more = slices.DeleteFunc(more, func(s Server) bool { return slices.Contains(order(servers), s.Name) })
+		same("servers were added", Sources{Servers: append(slices.Clone(servers), more...), Order: append(order(servers), order(more)...)})
+
+		kept := map[ToolRef]string{}
+		for pair, script := range names {
+			kept[ToolRef{pair[0], pair[1]}] = script
+		}
+		turned := append(slices.Clone(more), servers...)
+		for i := range turned {
+			turned[i].Tools = append(slices.Clone(turned[i].Tools), server("", rapid.SliceOfN(hard(), 0, 4).Draw(t, "new tools")...).Tools...)
+		}
+		from := Sources{Servers: turned, Order: order(turned), Kept: kept}
+		same("the names are kept", from)
+		given := map[string]bool{}
+		for _, script := range scripts(from.Build()) {
+			if given[script] || !legal(script) {
+				t.Fatalf("with names that are kept, %q is twice there or not legal", script)
+			}
+			given[script] = true
+		}
+	})
+}
+
+// A suffix is only where two names collide, or one is no name.
+func TestNamesArePlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z][a-z0-9]{0,4}([-_.][a-z0-9]{1,3}){0,2}`)
+		servers := rapid.SliceOfNDistinct(name, 1, 6, spell).Draw(t, "servers")
+		var all []Server
+		for _, s := range servers {
+			all = append(all, server(s, rapid.SliceOfNDistinct(name, 0, 6, spell).Draw(t, "tools")...))
+		}
+		for pair, script := range scripts(Build(all)) {
+			if want := spell(pair[0]) + "__" + spell(pair[1]); script != want {
+				t.Fatalf("%q is called %q, want %q", pair, script, want)
 			}
 		}
 	})

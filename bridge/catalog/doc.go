@@ -8,32 +8,40 @@
 //
 // # Names
 //
-// A tool has two names. Its path is the configured server's name, "__" and the
-// tool's raw name: what policy matches. Its script name is the identifier that
-// a model writes, codemode.server__tool. It is the path, unless
+// Policy knows a tool as a pair, the configured server and the raw name that the
+// server gives the tool (ToolRef). Its path is the two with "__" between them. Its script
+// name is the identifier that a model writes, codemode.server__tool: the path with "_" for
+// whatever an ASCII identifier can't have.
 //
-//   - the path is not an ASCII identifier (github__create-issue, 3d__render),
-//   - it is longer than MaxName bytes, or a reserved word (see Reserved),
-//   - two tools share it, as server "a" with tool "b__c" and server "a__b" with
-//     tool "c" would. (The configuration refuses such names of servers.)
+//	server            raw name             script name
+//	github            create_issue         github__create_issue
+//	chrome-devtools   click                chrome_devtools__click
+//	chrome_devtools   click                chrome_devtools_08550b__click
+//	context7          resolve-library-id   context7__resolve_library_id
+//	context7          resolve_library-id   context7__resolve_library_id_1bb549
 //
-// Then illegal characters become "_" and a suffix follows: "_" and six hex
-// digits of a hash of the pair (server, raw name), as in
-// context7__resolve_library_id_8f9c48. Every such tool has its suffix, not only
-// the second one listed, so
+// A hash is only in names that would else collide, that are reserved (see Reserved), or
+// longer than MaxName bytes:
 //
-//   - no two tools share a name: letter case, Unicode forms and the order in
-//     which servers answer make no difference;
-//   - a name depends on nothing but its own tool, as long as nothing collides;
-//     it is the same after a restart;
-//   - a new tool never takes over a name that meant another: names without a
-//     suffix belong to their path alone, and a collision makes all of its
-//     members move to a suffix. (A server can contrive, among its own tools only,
-//     that two suffixed names are equal or that one is some tool's path; these get
-//     more digits of the hash.)
+//   - Two servers whose names are written alike, or so that "__" could be in either of two
+//     places ("a" and "a--b", which is written a__b): the first of the configuration
+//     (Sources.Order) has the plain name before "__", and the other one that name, "_" and
+//     six hex digits of a hash of its own name. So tools of two servers never have the
+//     same name, whatever they list.
+//   - Two tools of one server: the plain name is that of the tool that is spelled so,
+//     else of the first by raw name. The others have "_" and six hex digits of a hash of
+//     the pair after it. (A server can contrive, among its own tools only, that two
+//     of these are equal or that one is some tool's name; they get more digits.)
+//   - Sources.Kept decides before that: who had a name keeps it.
 //
-// Lookup takes script names and paths. A path that two tools share finds
-// neither.
+// So no two tools share a name, letter case and Unicode forms make no difference, and
+// a server's names depend on the configuration and its own tools: not on what else is
+// connected, nor on what was first. What a server lists anew may take a plain name over
+// from another of its own tools, unless it is kept.
+//
+// Lookup takes script names and paths, a script name first. Resolve also takes
+// other spellings (chromeDevtools.click) and the names of earlier releases, which had a
+// hash in the name of every tool whose path is no identifier.
 //
 // # Discovery
 //

@@ -24,7 +24,7 @@ func ExampleBuild() {
 		}
 	}
 	// Output:
-	// chrome_devtools__take_screenshot_a66191 is chrome-devtools__take-screenshot
+	// chrome_devtools__take_screenshot is chrome-devtools__take-screenshot
 	// github__create_issue is github__create_issue
 	// github__list_issues is github__list_issues
 }

@@ -1,14 +1,26 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
 // MaxName is the longest script name in bytes. Some clients drop longer names.
 const MaxName = 128
+
+// maxPrefix is the longest part of a script name that stands for the server.
+const maxPrefix = 64
+
+// A ToolRef is what tells a tool from all others, whatever scripts call it: the
+// configured server, and the raw name that the server gives the tool. Policy
+// matches it.
+type ToolRef struct{ Server, Tool string }
 
 // Reserved reports whether name can't be the name of a server, nor a script
 // name: the members of codemode itself, and what JavaScript looks up on any
@@ -25,46 +37,135 @@ var reserved = map[string]bool{
 	"__defineSetter__": true, "__lookupGetter__": true, "__lookupSetter__": true,
 }
 
-// nameTools gives every tool its script name, by the rules of the package
-// comment, and returns the tools by script name and path.
-func nameTools(tools []*Tool) map[string]*Tool {
-	byName := make(map[string]*Tool, len(tools))
-	paths := make(map[string]int, len(tools))
-	for _, t := range tools {
-		paths[t.path]++
+// A naming gives tools their script names, by the rules of the package comment. It
+// is made of nothing but the configuration: what is connected makes no difference.
+type naming struct {
+	prefix map[string]string  // by server: what its tools' names begin with, before "__"
+	kept   map[ToolRef]string // the names in Sources.Kept that hold
+	owner  map[string]ToolRef // the inverse of kept
+}
+
+// newNaming takes the names of the servers in their order, each once.
+func newNaming(servers []string, kept map[ToolRef]string) *naming {
+	n := &naming{prefix: make(map[string]string, len(servers)), kept: map[ToolRef]string{}, owner: map[string]ToolRef{}}
+	rank := make(map[string]int, len(servers))
+	for i, s := range servers {
+		rank[s] = i
 	}
-	var rest []*Tool // those that need a suffix
-	for _, t := range tools {
-		if paths[t.path] == 1 && (t.Server == "" || legal(t.path)) {
-			t.Script = t.path
-			byName[t.path] = t
+	refs := slices.SortedFunc(maps.Keys(kept), func(a, b ToolRef) int {
+		return cmp.Or(cmp.Compare(rank[a.Server], rank[b.Server]), strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool))
+	})
+	holds := map[string]bool{} // servers whose tools keep names with the plain prefix
+	for _, ref := range refs {
+		name := kept[ref]
+		_, configured := rank[ref.Server]
+		if _, given := n.owner[name]; given || !configured || !legal(name) {
 			continue
 		}
-		rest = append(rest, t)
-		if paths[t.path] == 1 && !Reserved(t.path) {
-			byName[t.path] = t
+		n.kept[ref], n.owner[name] = name, ref
+		if strings.HasPrefix(name, identifier(ref.Server)+"__") {
+			holds[ref.Server] = true
 		}
+	}
+	// No prefix with its "__" begins another one: so the tools of two servers
+	// can't have the same name, whatever they are.
+	whole, part := map[string]bool{}, map[string]bool{}
+	free := func(prefix string) bool {
+		for _, begin := range beginnings(prefix) {
+			if whole[begin] {
+				return false
+			}
+		}
+		return len(prefix) <= maxPrefix && !part[prefix+"__"]
+	}
+	for _, keeps := range []bool{true, false} {
+		for _, s := range servers {
+			if holds[s] != keeps {
+				continue
+			}
+			prefix := identifier(s)
+			for round := 1; !free(prefix); round++ { // ends: the prefixes that are taken are finite
+				prefix = identifier(shorten(severalUnderscores.ReplaceAllString(spell(s), "_"), digits(s, "", round), maxPrefix-1))
+			}
+			n.prefix[s] = prefix
+			whole[prefix+"__"] = true
+			for _, begin := range beginnings(prefix) {
+				part[begin] = true
+			}
+		}
+	}
+	return n
+}
+
+var severalUnderscores = regexp.MustCompile("__+")
+
+// beginnings are the parts of prefix+"__" that end in "__" where they begin it, the
+// whole included.
+func beginnings(prefix string) []string {
+	var all []string
+	for i := range len(prefix) + 1 {
+		if name := prefix + "__"; name[i:i+2] == "__" {
+			all = append(all, name[:i+2])
+		}
+	}
+	return all
+}
+
+// name gives the tools of one server, sorted by raw name, their script names.
+func (n *naming) name(tools []*Tool) {
+	if len(tools) == 0 {
+		return
+	}
+	prefix := n.prefix[tools[0].Server] + "__"
+	plain := make([]string, len(tools))
+	first := make(map[string]*Tool, len(tools)) // which tool gets the plain name
+	for i, t := range tools {
+		written := spell(t.Name)
+		plain[i] = prefix + written
+		if _, keeps := n.kept[t.Ref()]; keeps {
+			continue
+		}
+		if first[plain[i]] == nil || written == t.Name {
+			first[plain[i]] = t
+		}
+	}
+	given := make(map[string]bool, len(tools))
+	var rest []*Tool // those that need a suffix
+	for i, t := range tools {
+		if name, keeps := n.kept[t.Ref()]; keeps {
+			t.Script, given[name] = name, true
+			continue
+		}
+		_, taken := n.owner[plain[i]]
+		if taken || first[plain[i]] != t || !legal(plain[i]) {
+			rest = append(rest, t)
+			continue
+		}
+		t.Script, given[plain[i]] = plain[i], true
 	}
 	// All of a set of equal names go on to the next round together, so that
 	// none of them depends on which tool was there first. The tools are
 	// finite and the names of the rounds are not, so this ends.
+	for _, name := range plain {
+		given[name] = true
+	}
 	for round := 1; len(rest) > 0; round++ {
 		count := make(map[string]int, len(rest))
 		for _, t := range rest {
-			t.Script = suffixed(t, round)
+			t.Script = prefix + shorten(spell(t.Name), digits(t.Server, t.Name, round), MaxName-len(prefix))
 			count[t.Script]++
 		}
 		var again []*Tool
 		for _, t := range rest {
-			if count[t.Script] > 1 || paths[t.Script] > 0 || byName[t.Script] != nil {
+			_, taken := n.owner[t.Script]
+			if taken || count[t.Script] > 1 || given[t.Script] || !legal(t.Script) {
 				again = append(again, t)
 				continue
 			}
-			byName[t.Script] = t
+			given[t.Script] = true
 		}
 		rest = again
 	}
-	return byName
 }
 
 // legal reports whether name can be written after "codemode." and means
@@ -74,39 +175,59 @@ func legal(name string) bool {
 		return false
 	}
 	for i := 0; i < len(name); i++ {
-		if !identifierByte(name[i]) || i == 0 && name[0] >= '0' && name[0] <= '9' {
+		if !identifierByte(name[i]) || i == 0 && digit(name[0]) {
 			return false
 		}
 	}
 	return true
 }
 
-func identifierByte(c byte) bool {
-	letter, digit := c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9'
-	return letter || digit || c == '_' || c == '$'
+func identifierByte(c byte) bool { return letter(c) || digit(c) || c == '_' || c == '$' }
+
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// spell writes each character that no ASCII identifier has as "_".
+func spell(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x80 || !identifierByte(byte(r)) {
+			return '_'
+		}
+		return r
+	}, name)
 }
 
-// suffixed makes an identifier of the tool's path and a hash of (server, raw
-// name): 6 hex digits in the first round, 6 more in each further one, up to 60;
-// then another 60 each time.
-func suffixed(t *Tool, round int) string {
-	seed := binary.BigEndian.AppendUint64(nil, uint64(max(0, round-10)))
-	seed = binary.BigEndian.AppendUint64(seed, uint64(len(t.Server)))
-	sum := sha256.Sum256(append(append(seed, t.Server...), t.Name...))
-	tail := "_" + hex.EncodeToString(sum[:])[:min(6*round, 60)]
-
-	var b strings.Builder
-	for _, r := range t.path {
-		if b.Len() >= MaxName-len(tail) {
-			break
-		}
-		switch {
-		case r >= 0x80 || !identifierByte(byte(r)):
-			r = '_'
-		case b.Len() == 0 && r >= '0' && r <= '9':
-			b.WriteByte('_')
-		}
-		b.WriteRune(r)
+// identifier is spell for what a name begins with.
+func identifier(name string) string {
+	if name != "" && digit(name[0]) {
+		return "_" + spell(name)
 	}
-	return strings.TrimRight(b.String(), "_") + tail
+	return spell(name)
+}
+
+// shorten joins stem and tail by "_", in at most limit bytes.
+func shorten(stem, tail string, limit int) string {
+	if stem = strings.TrimRight(stem[:min(len(stem), limit-len(tail)-1)], "_"); stem == "" {
+		return tail
+	}
+	return stem + "_" + tail
+}
+
+// digits are of a hash of the pair (server, raw name): 6 hex digits in the first
+// round, 6 more in each further one, up to 60; then another 60 each time.
+func digits(server, tool string, round int) string {
+	seed := binary.BigEndian.AppendUint64(nil, uint64(max(0, round-10)))
+	seed = binary.BigEndian.AppendUint64(seed, uint64(len(server)))
+	sum := sha256.Sum256(append(append(seed, server...), tool...))
+	return hex.EncodeToString(sum[:])[:min(6*round, 60)]
+}
+
+// formerly is the name that releases up to the last one gave a tool whose path is no
+// legal name; empty for all others.
+func formerly(t *Tool) string {
+	if t.Server == "" || legal(t.path) {
+		return ""
+	}
+	return shorten(identifier(t.path), digits(t.Server, t.Name, 1), MaxName)
 }

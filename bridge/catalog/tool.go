@@ -72,10 +72,12 @@ type Tool struct {
 	declaration string // of a Method
 }
 
-// Path is the configured server's name, "__" and the tool's raw name: what
-// policy matches, and the other name that scripts may use,
-// codemode["server__tool"]. The path of a discovery function is its name.
+// Path is the configured server's name, "__" and the tool's raw name: what the
+// patterns of policy match. The path of a discovery function is its name.
 func (t *Tool) Path() string { return t.path }
+
+// Ref is what tells the tool from all others.
+func (t *Tool) Ref() ToolRef { return ToolRef{t.Server, t.Name} }
 
 // Characters of a description in a list of tools.
 const maxSummary = 160

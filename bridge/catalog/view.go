@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"codemode-bridge/bridge/tsdecl"
 )
@@ -51,9 +50,6 @@ func look(c *Catalog, sees func(server, tool string) bool) *visible {
 		if t.Server == "" {
 			continue
 		}
-		if t.path != t.Script && c.byName[t.path] == t && printable(t.path) {
-			v.names = append(v.names, t.path)
-		}
 		v.let[i-c.own] = true
 		v.listed = append(v.listed, t)
 		if n := len(v.servers); n > 0 && v.servers[n-1].Server == t.Server {
@@ -70,13 +66,6 @@ func look(c *Catalog, sees func(server, tool string) bool) *visible {
 	return v
 }
 
-// printable reports whether a path can be sent to a worker and typed in a
-// script: Unicode of at most MaxName bytes without control characters.
-func printable(path string) bool {
-	return len(path) <= MaxName && utf8.ValidString(path) &&
-		!strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
-
 // A ServerCount is a server and how many of its tools a view shows.
 type ServerCount struct {
 	Server string `json:"server"`
@@ -86,9 +75,8 @@ type ServerCount struct {
 // Revision is that of the catalogue.
 func (v *View) Revision() string { return v.catalog.revision }
 
-// Names are the names that scripts may use, sorted: script names, paths that
-// differ from them and can be typed, and discovery functions. Not to be
-// modified.
+// Names are the script names of the tools and of the discovery functions, sorted. Not to
+// be modified.
 func (v *View) Names() []string { return v.seen().names }
 
 // Servers are the servers with at least one visible tool, sorted by name. Not to
@@ -273,8 +261,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no tool is called %q: did you mean %s?", e.Name, strings.Join(e.Near, " or "))
 }
 
-// Declare gives the long declaration of one tool, by Script name or Path, or of
-// a saved script, by name. The error is an *UnknownError.
+// Declare gives the long declaration of one tool, by any name that Resolve
+// knows, or of a saved script, by name. The error is an *UnknownError.
 func (v *View) Declare(name string) (string, error) {
 	t, err := v.find(name)
 	if err != nil {
@@ -283,20 +271,23 @@ func (v *View) Declare(name string) (string, error) {
 	return v.catalog.show(t, tsdecl.Options{Doc: true}), nil
 }
 
-// find is Lookup among what is visible. It also finds saved scripts, as "name" and
+// find is Resolve among what is visible. It also finds saved scripts, as "name" and
 // as run("name").
 func (v *View) find(name string) (*Tool, error) {
-	t, ok := v.catalog.Lookup(name)
-	if ok {
-		if _, ok = slices.BinarySearch(v.seen().names, t.Script); ok {
-			return t, nil
-		}
+	if t := v.catalog.Resolve(name).Tool; t != nil && v.Shows(t) {
+		return t, nil
 	}
 	short := strings.TrimSuffix(strings.TrimPrefix(name, `run("`), `")`)
 	if t, ok := v.catalog.Saved(short); ok {
 		return t, nil
 	}
 	return nil, &UnknownError{tsdecl.Plain(name, MaxName), v.Near(name, 3)}
+}
+
+// Shows reports whether the view shows a tool of its catalogue.
+func (v *View) Shows(t *Tool) bool {
+	_, ok := slices.BinarySearch(v.seen().names, t.Script)
+	return ok
 }
 
 // Near gives at most n visible script names that resemble name, best first:

@@ -25,6 +25,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -378,6 +379,18 @@ func duration(text string) (d Duration) {
 
 // ServerNames returns the names of all servers, sorted.
 func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Servers)) }
+
+// ServerOrder returns the names of all servers in the order in which the file has
+// them.
+func (c *Config) ServerOrder() []string {
+	at := make(map[string]position, len(c.Servers))
+	for name := range c.Servers {
+		at[name] = cmp.Or(c.places["/servers/"+name], c.places["/mcpServers/"+name])
+	}
+	return slices.SortedFunc(maps.Keys(c.Servers), func(a, b string) int {
+		return cmp.Or(at[a].line-at[b].line, at[a].column-at[b].column, strings.Compare(a, b))
+	})
+}
 
 // String returns the configuration as JSON that shows no secret.
 func (c *Config) String() string {

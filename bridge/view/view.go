@@ -35,7 +35,9 @@ import (
 // A Configured is what the configuration says of a view.
 type Configured struct {
 	Profiles   *profiles.Set
-	Servers    []Server          // those that are on
+	Servers    []Server // those that are on
+	Order      []string // all servers, in the order of the configuration: see catalog.Sources
+	Kept       map[catalog.ToolRef]string
 	Identities map[string]string // tell servers of the same name apart: see gate.View
 	Meanings   map[string]gate.Meant
 }
@@ -201,7 +203,7 @@ func stale(view *gate.View) int {
 func (m *Maker) viewLocked() *gate.View {
 	listed := m.o.Listed()
 	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Complete: true, Identities: m.configured.Identities, Meanings: m.configured.Meanings, Box: m.o.Box}
-	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts}
+	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts, Order: m.configured.Order, Kept: m.configured.Kept}
 	for _, s := range m.configured.Servers {
 		view.Trusted[s.Name] = s.Trusted
 		shown, ok := m.cached[s.Name]

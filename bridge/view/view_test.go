@@ -207,3 +207,26 @@ func TestReplace(t *testing.T) {
 		t.Error("a saved script is not shown")
 	}
 }
+
+// A server that connects, and one that is off, changes no name of another.
+func TestNamesDoNotDependOnWhoConnects(t *testing.T) {
+	b := newBench(t, "", Server{Name: "my_srv"}, Server{Name: "my-srv"})
+	b.configured.Order = []string{"off", "my-srv", "my_srv"}
+	b.configured.Kept = map[catalog.ToolRef]string{{Server: "my_srv", Tool: "kept"}: "kept_name"}
+	names := func() (all []string) {
+		for _, tool := range b.First().Catalog.Tools() {
+			if tool.Server != "" {
+				all = append(all, tool.Script)
+			}
+		}
+		return all
+	}
+	b.lists("my_srv", tool("go", ""), tool("kept", ""))
+	if got, want := names(), []string{"my_srv_d395ea__go", "kept_name"}; !slices.Equal(got, want) {
+		t.Errorf("alone its tools are called %q, want %q", got, want)
+	}
+	b.lists("my-srv", tool("go", ""))
+	if got, want := names(), []string{"my_srv__go", "my_srv_d395ea__go", "kept_name"}; !slices.Equal(got, want) {
+		t.Errorf("then the tools are called %q, want %q", got, want)
+	}
+}

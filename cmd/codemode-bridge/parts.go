@@ -167,7 +167,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 
 // configured converts a configuration for package view.
 func (p *parts) configured(cfg *config.Config) view.Configured {
-	c := view.Configured{Profiles: cfg.Profiles, Identities: p.identities(cfg), Meanings: meanings(cfg)}
+	c := view.Configured{Profiles: cfg.Profiles, Identities: p.identities(cfg), Meanings: meanings(cfg), Order: cfg.ServerOrder()}
 	for _, name := range serverNames(cfg) {
 		s := cfg.Servers[name]
 		own := s.Type == config.KindBuiltin
