@@ -682,19 +682,19 @@ func TestPortableIdentity(t *testing.T) {
 		}
 	}
 	for what, other := range map[string]string{
-		"its program":         identity("/home/ann", "/home/ann/proj", with(`"node"`, `"deno"`)),
-		"an argument":         identity("/home/ann", "/home/ann/proj", with(`"./srv.js"`, `"./other.js"`)),
-		"a folder":            identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `/home/ann/mail`)),
-		"a folder beside":     identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `/home/anna/notes`)),
-		"its own folder":      identity("/home/ann", "/home/ann/proj", with(`"sub"`, `"other"`)),
-		"another variable":    identity("/home/ann", "/home/ann/proj", with(`"MODE"`, `"LD_PRELOAD"`)),
-		"a variable passed":   identity("/home/ann", "/home/ann/proj", with(`["B", "A"]`, `["A"]`)),
-		"a variable's name":   identity("/home/ann", "/home/ann/proj", with(`"./srv.js"`, `"${URL}"`)),
-		"an address":          identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example"}`),
-		"another address":     identity("/home/ann", "/home/ann/proj", `{"url": "https://b.example"}`),
-		"a header":            identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example", "headers": {"X-Team": "1"}}`),
-		"a login of its own":  identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example", "auth": {"type": "none"}}`),
-		"what is not a param": identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example/other"}`),
+		"its program":        identity("/home/ann", "/home/ann/proj", with(`"node"`, `"deno"`)),
+		"an argument":        identity("/home/ann", "/home/ann/proj", with(`"./srv.js"`, `"./other.js"`)),
+		"a folder":           identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `/home/ann/mail`)),
+		"a folder beside":    identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `/home/anna/notes`)),
+		"its own folder":     identity("/home/ann", "/home/ann/proj", with(`"sub"`, `"other"`)),
+		"another variable":   identity("/home/ann", "/home/ann/proj", with(`"MODE"`, `"LD_PRELOAD"`)),
+		"a variable passed":  identity("/home/ann", "/home/ann/proj", with(`["B", "A"]`, `["A"]`)),
+		"a variable's name":  identity("/home/ann", "/home/ann/proj", with(`"./srv.js"`, `"${URL}"`)),
+		"an address":         identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example"}`),
+		"another address":    identity("/home/ann", "/home/ann/proj", `{"url": "https://b.example"}`),
+		"a header":           identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example", "headers": {"X-Team": "1"}}`),
+		"a login of its own": identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example", "auth": {"type": "none"}}`),
+		"another path":       identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example/other"}`),
 	} {
 		if other == is {
 			t.Errorf("%s makes no difference", what)

@@ -47,9 +47,18 @@ type Tool struct {
 	Script string // the name that scripts call it by
 }
 
+// Server returns what the file has of a server; nil if it does not have it, or if there
+// is no file.
+func (l *Lock) Server(name string) *Server {
+	if l == nil {
+		return nil
+	}
+	return l.Servers[name]
+}
+
 // Tool returns a line of the file.
 func (l *Lock) Tool(server, tool string) (Tool, bool) {
-	if s := l.Servers[server]; s != nil {
+	if s := l.Server(server); s != nil {
 		t, ok := s.Tools[tool]
 		return t, ok
 	}
@@ -211,7 +220,7 @@ func (p *parser) line(line string, at int) *slip {
 	}
 	for _, mark := range []string{"<<<<<<<", "=======", ">>>>>>>", "|||||||"} {
 		if strings.HasPrefix(line, mark) {
-			return &slip{0, "a merge left a conflict here: resolve it, or write the file anew with codemode-bridge tools lock"}
+			return &slip{0, "a merge left a conflict here: keep either side, or both in order"}
 		}
 	}
 	fields := strings.Split(line, " ")
@@ -239,7 +248,7 @@ func (p *parser) line(line string, at int) *slip {
 	}
 	if fields[0] == "server" {
 		if p.server != "" && values[1] <= p.server {
-			return &slip{offset(1), fmt.Sprintf("the server %s is out of order after %s; codemode-bridge tools lock sorts them", fields[1], word(p.server))}
+			return &slip{offset(1), fmt.Sprintf("the server %s is out of order after %s: lines are sorted, each once", fields[1], word(p.server))}
 		}
 		p.server, p.tool, p.tools = values[1], "", 0
 		p.lock.Servers[p.server] = &Server{Identity: values[2], Tools: map[string]Tool{}}
@@ -249,7 +258,7 @@ func (p *parser) line(line string, at int) *slip {
 	case p.server == "" || values[1] != p.server:
 		return &slip{offset(1), fmt.Sprintf("this tool is not below the line of its server %s", fields[1])}
 	case p.tools > 0 && values[2] <= p.tool:
-		return &slip{offset(2), fmt.Sprintf("the tool %s is out of order after %s; codemode-bridge tools lock sorts them", fields[2], word(p.tool))}
+		return &slip{offset(2), fmt.Sprintf("the tool %s is out of order after %s: lines are sorted, each once", fields[2], word(p.tool))}
 	case p.scripts[values[4]] > 0:
 		return &slip{offset(4), fmt.Sprintf("scripts call another tool %s already, in line %d", fields[4], p.scripts[values[4]])}
 	}

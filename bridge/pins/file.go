@@ -127,7 +127,7 @@ func (f *file) rule(name string, rules Rules, c claims) Reaction {
 	if f.Tools[name].Accepted != nil {
 		state = Changed
 	}
-	return f.reaction(name, state, rules, c)
+	return c.reaction(state, rules)
 }
 
 // wouldChange reports whether observe would change anything.
@@ -194,13 +194,10 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 		}
 	}
 	if first && len(listed) > 0 {
-		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Reaction: f.firstReaction(rules, c)}}, events...)
+		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Reaction: c.reaction(New, rules)}}, events...)
 	}
 	return events
 }
-
-// firstReaction is what becomes of the tools of a server that is met for the first time.
-func (f *file) firstReaction(rules Rules, c claims) Reaction { return f.reaction("", New, rules, c) }
 
 // judge returns the standing of each tool.
 func (f *file) judge(listed []catalog.Definition, rules Rules, c claims) map[string]Standing {
@@ -218,7 +215,7 @@ func (f *file) judgeOne(d catalog.Definition, rules Rules, c claims) Standing {
 		return Standing{State: New, Reaction: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
 	}
 	state, why := f.state(name, digest, c)
-	s := Standing{State: state, Reaction: f.reaction(name, state, rules, c), Why: why}
+	s := Standing{State: state, Reaction: c.reaction(state, rules), Why: why}
 	if known {
 		s.Was = e.Accepted.whole()
 	}
@@ -268,7 +265,7 @@ func (f *file) unreviewed(server, name string, c claims) UnreviewedTool {
 	e := f.Tools[name]
 	now := e.current()
 	state, why := f.state(name, now.Digest, c)
-	w := UnreviewedTool{Server: server, Tool: name, State: state, Since: now.At, Digest: now.Digest}
+	w := UnreviewedTool{Server: server, Tool: name, State: state, Since: now.At, Digest: now.Digest, Strict: c.strict}
 	if e.Blocked != nil {
 		w.BlockedBy, w.BlockedAt = e.Blocked.By, e.Blocked.At
 	}

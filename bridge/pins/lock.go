@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +80,19 @@ type claims struct {
 	identity string                   // of the server in the file; empty if it is not the configured one
 	gone     bool                     // there is no file
 	err      error                    // it cannot be read
+	strict   bool                     // nothing is let in as it is found
+}
+
+// claimsOnLocked returns what the lock file says of a server whose pins are f. Nothing is
+// let in as it is found where the file says what is accepted, or said so when somebody
+// accepted it; one that cannot be read may say anything.
+func (s *Store) claimsOnLocked(server string, f *file) claims {
+	c := s.claimsLocked(server)
+	c.strict = c.listed || c.err != nil
+	for _, e := range f.Tools {
+		c.strict = c.strict || e.Accepted != nil && e.Accepted.Lock != ""
+	}
+	return c
 }
 
 func (s *Store) claimsLocked(server string) claims {
@@ -122,7 +136,7 @@ func (f *file) state(name, digest string, c claims) (_ State, why string) {
 	case e.Accepted.Lock == "":
 		return Accepted, ""
 	case c.err != nil:
-		return Changed, "codemode.lock, by which it was accepted, cannot be read: " + canon.Escape(c.err.Error())
+		return Changed, "codemode.lock, by which it was accepted, cannot be read"
 	case c.gone:
 		return Changed, "codemode.lock, by which it was accepted, is gone"
 	case line.Digest == "":
@@ -133,9 +147,8 @@ func (f *file) state(name, digest string, c claims) (_ State, why string) {
 	return Accepted, ""
 }
 
-// reaction returns what becomes of a tool in a state. Where a lock file says what is
-// accepted, nothing is let in as it is found.
-func (f *file) reaction(name string, state State, rules Rules, c claims) Reaction {
+// reaction returns what becomes of a tool in a state.
+func (c claims) reaction(state State, rules Rules) Reaction {
 	r := Quarantine
 	switch state {
 	case Accepted:
@@ -145,24 +158,10 @@ func (f *file) reaction(name string, state State, rules Rules, c claims) Reactio
 	case Changed:
 		r = rules.Changed
 	}
-	if Ask.stricter(r) && f.locked(c) {
+	if c.strict && Ask.stricter(r) {
 		return Ask
 	}
 	return r
-}
-
-// locked reports whether a lock file says, or said when somebody accepted it, what is
-// accepted of the server. One that cannot be read may say anything.
-func (f *file) locked(c claims) bool {
-	if c.listed || c.err != nil {
-		return true
-	}
-	for _, e := range f.Tools {
-		if e.Accepted != nil && e.Accepted.Lock != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // A Proposal is what a lock file proposes of one server, compared with what the server
@@ -184,22 +183,24 @@ type Proposal struct {
 type Offer struct {
 	Tool catalog.Definition
 	Was  string // the digest of what was accepted here; empty if nothing was
-	// Difference and Notices are as those of an [UnreviewedTool].
+	// Difference and Notices are as those of an [UnreviewedTool]. Texts are all texts of
+	// it that a model may read, none of them cut.
 	Difference []Part
 	Notices    []string
+	Texts      []Part
 }
 
 // Propose compares the lock file with what a server lists.
 func (s *Store) Propose(server string, listed []catalog.Definition) (Proposal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.claimsLocked(server)
-	if c.err != nil {
-		return Proposal{}, c.err
-	}
 	f, err := s.readLocked(server)
 	if err != nil {
 		return Proposal{}, fmt.Errorf("reading the pins of server %s: %w", server, err)
+	}
+	c := s.claimsOnLocked(server, f)
+	if c.err != nil {
+		return Proposal{}, c.err
 	}
 	p := Proposal{Other: c.listed && c.identity == ""}
 	there := map[string]bool{}
@@ -218,7 +219,7 @@ func (s *Store) Propose(server string, listed []catalog.Definition) (Proposal, e
 		case state == Blocked:
 			p.Blocked++
 		case !p.Other:
-			o := Offer{Tool: d, Notices: notices(d)}
+			o := Offer{Tool: d, Notices: notices(d), Texts: texts(d)}
 			var was *catalog.Definition
 			if e := f.Tools[name]; e != nil && e.Accepted != nil {
 				o.Was, was = e.Accepted.Digest, e.Accepted.whole()
@@ -280,6 +281,88 @@ func (s *Store) Objection(server, tool, digest string) string {
 		return fmt.Sprintf("%s has another definition of it: codemode-bridge tools review accepts this one there too", s.lockPath)
 	}
 	return ""
+}
+
+// Kept returns the names by which scripts call tools that the lock file has, so that tools
+// keep them: see KeptNames.
+func (s *Store) Kept() map[catalog.ToolRef]string {
+	lock, _, err := s.Lock()
+	if err != nil {
+		return nil
+	}
+	return KeptNames(lock)
+}
+
+// KeptNames returns the names by which scripts call the tools of a lock. Nobody needs to
+// have accepted it for that: a line cannot give a tool the name of another one, only
+// decide which of two has a plain name and which one with a hash.
+func KeptNames(lock *lockfile.Lock) map[catalog.ToolRef]string {
+	if lock == nil {
+		return nil
+	}
+	all := map[catalog.ToolRef]string{}
+	for name, server := range lock.Servers {
+		for tool, line := range server.Tools {
+			if fits(name, tool, line.Script) {
+				all[catalog.ToolRef{Server: name, Tool: tool}] = line.Script
+			}
+		}
+	}
+	return all
+}
+
+var hashed = regexp.MustCompile(`^(.*?)_?([0-9a-f]{6,60})$`)
+
+// fits reports whether a script name is one that package catalog could give the tool:
+// made of its server's name and its own, each perhaps with a hash.
+func fits(server, tool, script string) bool {
+	spell := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '$') {
+				return r
+			}
+			return '_'
+		}, name)
+	}
+	made := func(part, from string) bool {
+		if part == from {
+			return true
+		}
+		m := hashed.FindStringSubmatch(part)
+		return m != nil && strings.HasPrefix(from, m[1])
+	}
+	prefix, rest, ok := strings.Cut(script, "__")
+	if whole := spell(server); strings.HasPrefix(script, whole+"__") { // which may have "__" in it
+		prefix, rest, ok = whole, script[len(whole)+2:], true
+	}
+	return ok && made(strings.TrimPrefix(prefix, "_"), strings.TrimPrefix(spell(server), "_")) && made(rest, spell(tool))
+}
+
+// Proposed counts the tools of the lock file that nobody has accepted here as the file has
+// them. The error says why the file, or some pins, cannot be read.
+func (s *Store) Proposed() (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lock := s.lockLocked()
+	if lock.lock == nil {
+		return 0, lock.err
+	}
+	for name := range lock.lock.Servers {
+		if _, configured := s.identities[name]; !configured {
+			continue
+		}
+		f, err := s.readLocked(name)
+		if err != nil {
+			return n, fmt.Errorf("reading the pins of server %s: %w", name, err)
+		}
+		c := s.claimsOnLocked(name, f)
+		for tool, line := range c.lines {
+			if state, _ := f.state(tool, line.Digest, c); state != Accepted && state != Blocked {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // Of returns the digests that are accepted of a server's tools by now, by their names as

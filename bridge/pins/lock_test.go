@@ -139,7 +139,7 @@ func TestStoreAndLock(t *testing.T) {
 			l.has(t, isThis, a)
 			l.accept(t, a)
 			l.says(t, "<<<<<<< ours\n")
-			l.is(t, a, Changed, Ask, "codemode.lock, by which it was accepted, cannot be read: ")
+			l.is(t, a, Changed, Ask, "codemode.lock, by which it was accepted, cannot be read")
 		},
 		"a file that never could be read": func(t *testing.T, l locked) {
 			l.says(t, "nonsense")

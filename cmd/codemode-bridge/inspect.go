@@ -31,6 +31,9 @@ func serversCommand(con *console) *cobra.Command {
 
 					Box *upstream.BoxStatus `json:"box,omitempty"`
 				}
+				if err := lockProblem(con, p.cfg); err != nil {
+					con.Told("warning: %v", err)
+				}
 				rows := []row{}
 				for _, s := range p.upstreams.Status() {
 					rows = append(rows, row{s.Name, string(p.cfg.Servers[s.Name].Type), fmt.Sprint(s.State), s.Tools, s.Protocol, s.Version, s.Err, s.BoxStatus()})

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/observed"
@@ -67,7 +68,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.desk.with = withConfig(cfg, con.Env)
 	p.reloads = newReloads(con, p, cfg)
 	cache := cacheFolder(con, cfg.File)
-	p.pins = pins.Open(pinFolder(con, cfg.File))
+	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: func() { p.views.Touch() }})
@@ -161,6 +162,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 		p.mu.Lock()
 		p.cfg = cfg
 		p.mu.Unlock()
+		p.pins.CompareWith(lockfile.Path(cfg.File), portable(cfg, p.env))
 		p.upstreams.Apply(p.specs(cfg))
 	})
 }

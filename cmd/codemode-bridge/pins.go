@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/doctor"
+	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
@@ -25,11 +28,35 @@ func pinFolder(con *console, file string) string {
 	return filepath.Join(places.StateDir, "pins-"+fileKey(file))
 }
 
+// openPins opens the pins of a configuration, which its lock file adds to.
+func openPins(con *console, cfg *config.Config) *pins.Store {
+	store := pins.Open(pinFolder(con, cfg.File))
+	store.CompareWith(lockfile.Path(cfg.File), portable(cfg, con.Env))
+	return store
+}
+
+// portable returns what tells each server on any machine, by name.
+func portable(cfg *config.Config, env config.Env) map[string]string {
+	are := make(map[string]string, len(cfg.Servers))
+	for name, s := range cfg.Servers {
+		are[name] = s.Portable(cfg, env)
+	}
+	return are
+}
+
+// lockProblem says why the lock file of a configuration cannot be read.
+func lockProblem(con *console, cfg *config.Config) error {
+	if _, _, err := openPins(con, cfg).Lock(); err != nil {
+		return fmt.Errorf("what is accepted by the lock file alone is unreviewed: %w", err)
+	}
+	return nil
+}
+
 // toolCommands gives the commands of package toolscmd access to the program.
 func toolCommands(con *console) *toolscmd.Bridge {
 	return &toolscmd.Bridge{
 		Console: &con.Console, Load: con.load,
-		Pins: func(cfg *config.Config) *pins.Store { return pins.Open(pinFolder(con, cfg.File)) },
+		Pins: func(cfg *config.Config) *pins.Store { return openPins(con, cfg) },
 		Secrets: func(cfg *config.Config) *recorder.Secrets {
 			var secrets recorder.Secrets
 			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
@@ -39,6 +66,17 @@ func toolCommands(con *console) *toolscmd.Bridge {
 		Catalog: func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {
 			return withCatalog(ctx, con, server, look)
 		},
+		List: func(ctx context.Context, cfg *config.Config) (map[string]toolscmd.Listing, error) {
+			return listAll(ctx, con, cfg)
+		},
+		Identities: func(cfg *config.Config) map[string]string { return portable(cfg, con.Env) },
+		Drain: func() error {
+			file, ok := con.In.(*os.File)
+			if !ok {
+				return nil
+			}
+			return drain(file)
+		},
 		Admin: func(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
 			return whoReviews(ctx, con, cfg, fromStdin)
 		},
@@ -46,6 +84,25 @@ func toolCommands(con *console) *toolscmd.Bridge {
 			return recordReview(ctx, con, cfg, do)
 		},
 	}
+}
+
+// listAll asks the servers of a configuration for their tools.
+func listAll(ctx context.Context, con *console, cfg *config.Config) (map[string]toolscmd.Listing, error) {
+	logins := logins(con)
+	tried := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime)
+	logins.Close()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	all := make(map[string]toolscmd.Listing, len(tried))
+	for name, t := range tried {
+		l := toolscmd.Listing{Tools: definitions(t.Listed)}
+		if !t.OK {
+			l.Failed = t.NoTools(pinTime)
+		}
+		all[name] = l
+	}
+	return all, nil
 }
 
 // recordReview calls do with the audit log, as those commands open it that run no bridge.
@@ -103,14 +160,14 @@ func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
 func (o toolsOf) Changed() <-chan struct{} { return o.views.Changed() }
 
 func (o toolsOf) Accept(ctx context.Context, server, tool, digest, by, channel string) error {
-	return o.decide(ctx, pins.Reviewer.Accept, server, tool, digest, by, channel)
+	return o.decide(ctx, true, server, tool, digest, by, channel)
 }
 
 func (o toolsOf) Block(ctx context.Context, server, tool, digest, by, channel string) error {
-	return o.decide(ctx, pins.Reviewer.Block, server, tool, digest, by, channel)
+	return o.decide(ctx, false, server, tool, digest, by, channel)
 }
 
-func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Context, pins.UnreviewedTool, string, string) error, server, tool, digest, by, channel string) error {
+func (o toolsOf) decide(ctx context.Context, accept bool, server, tool, digest, by, channel string) error {
 	if o.config().Servers[server] == nil {
 		return admin.ErrUnknown
 	}
@@ -121,7 +178,14 @@ func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Cont
 	case !ok:
 		return admin.ErrUnknown
 	}
+	if why := o.pins.Objection(server, tool, digest); accept && why != "" {
+		return &approval.RefusedError{Err: errors.New(why)}
+	}
 	w.Digest = digest
+	do := pins.Reviewer.Block
+	if accept {
+		do = pins.Reviewer.Accept
+	}
 	switch err := do(pins.Reviewer{Store: o.pins, Recorder: o.recorder}, ctx, w, by, channel); {
 	case errors.Is(err, pins.ErrChanged):
 		return admin.ErrChanged

@@ -128,6 +128,9 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	if err := noWorkspace(con, cfg); err != nil {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")
 	}
+	if err := lockProblem(con, cfg); err != nil {
+		warnings = append(warnings, err.Error())
+	}
 	warnings = append(warnings, cfg.BoxRemarks()...)
 	listed := map[string][]knownview.Listed{}
 	if servers, err := catalog.Load(cacheFolder(con, cfg.File)); err == nil { // without one, only the servers say

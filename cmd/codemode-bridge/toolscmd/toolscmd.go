@@ -1,6 +1,6 @@
 // Package toolscmd has the commands about the tools that scripts can call: "tools". They
-// list and find tools, show how each differs from what somebody accepted, and accept or
-// block it.
+// list and find tools, show how each differs from what somebody accepted, accept or block
+// it, and write, check and accept the lock file.
 package toolscmd
 
 import (
@@ -29,6 +29,11 @@ type Bridge struct {
 	// Catalog connects to the servers, or to the named one only, and calls look with their
 	// tools.
 	Catalog func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error
+	// List asks all servers of a lock file for their tools, without a store.
+	List func(ctx context.Context, cfg *config.Config) (map[string]Listing, error)
+	// Identities tell what each server is on any machine, by name.
+	Identities func(cfg *config.Config) map[string]string
+	Drain      func() error // discards what was typed before a question
 	// Admin identifies the person at the terminal as one who may accept and block tools.
 	Admin func(ctx context.Context, cfg *config.Config, fromStdin bool) (name string, err error)
 	// Record calls do with what records to the audit log.
@@ -112,7 +117,7 @@ func (con *Bridge) Command() *cobra.Command {
 		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
-	group.AddCommand(con.review())
+	group.AddCommand(con.review(), con.lock())
 	return group
 }
 
