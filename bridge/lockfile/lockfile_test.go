@@ -170,3 +170,39 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestCompare(t *testing.T) {
+	is := example()
+	is.Servers["web"].Tools = map[string]Tool{"get": {one, "web__get"}, "get-": {one, "web__get_a1"}, "new": {one, "web__new"}}
+	is.Servers["odd_name"].Identity = one
+	is.Servers["more"] = &Server{one, map[string]Tool{"x": {one, "more__x"}}}
+	delete(is.Servers, "empty")
+	var got []string
+	for _, c := range Compare(example(), is) {
+		got = append(got, c.Kind+" "+c.Server+" "+c.Tool)
+	}
+	want := []string{"- empty ", "+ more ", "+ more x", "~ odd_name ", "- web ", "~ web get", "~ web get-", "+ web new"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c := Compare(is, is); c != nil {
+		t.Errorf("a lock differs from itself: %v", c)
+	}
+	if c := Compare(nil, is); len(c) != 3+4+4 {
+		t.Errorf("from nothing: %v", c)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.json")
+	lock, path, err := Load(config)
+	if lock != nil || err != nil || filepath.Base(path) != "codemode.lock" {
+		t.Errorf("without one: %v, %s, %v", lock, path, err)
+	}
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lock, _, err := Load(config); lock != nil || err == nil {
+		t.Errorf("what is none is read as %v, %v", lock, err)
+	}
+}

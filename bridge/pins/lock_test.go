@@ -257,3 +257,59 @@ func TestProposal(t *testing.T) {
 		t.Error("a file that cannot be read proposes something")
 	}
 }
+
+// A line of the lock decides which of two tools has the plain name, and can't give a tool
+// the name of another one.
+func TestKeptNames(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		server, tool, script string
+		kept                 bool
+	}{
+		{"fs", "read", "fs__read", true},
+		{"fs", "read-file", "fs__read_file", true},
+		{"fs", "read.file", "fs__read_file_a1b2c3", true},
+		{"my-fs", "read", "my_fs__read", true},
+		{"my-fs", "read", "my_fs_d395ea__read", true},
+		{"1fs", "read", "_1fs__read", true},
+		{"fs", "a__b", "fs__a__b", true},
+		{"fs", strings.Repeat("x", 200), "fs__" + strings.Repeat("x", 100) + "_a1b2c3", true},
+		{"fs", "ünï", "fs___n__a1b2c3", true},
+		{"fs", "read", "fs__delete", false},
+		{"fs", "read", "web__read", false},
+		{"fs", "read", "fs_read", false},
+		{"fs", "read", "read", false},
+		{"fs", "read", "fs__read_all", false},
+		{"fs", "read", "fs__reader_a1b2c3", false},
+		{"fs", "read", "fsx_a1b2c3__read", false},
+		{"git", "hub__x", "git_hub__x", false},
+	} {
+		d := catalog.Definition{Name: row.tool}
+		lock := &lockfile.Lock{Servers: map[string]*lockfile.Server{row.server: {Identity: isThis, Tools: map[string]lockfile.Tool{row.tool: {Digest: d.Digest(), Script: row.script}}}}}
+		got := KeptNames(lock)[catalog.ToolRef{Server: row.server, Tool: row.tool}]
+		if kept := got == row.script; kept != row.kept {
+			t.Errorf("%s of %s is kept as %s: %v", row.tool, row.server, row.script, kept)
+		}
+	}
+	if KeptNames(nil) != nil {
+		t.Error("no lock keeps names")
+	}
+}
+
+// What a model reads of a tool is shown whole.
+func TestTextsAreNotCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 500) + "END"
+	d := catalog.Definition{Name: "x", Description: long, Input: []byte(`{"type": "object", "required": ["path"], "properties": {"path": {"type": "string", "description": "a\u202eb", "enum": ["` + long + `"]}}}`)}
+	var all []string
+	for _, part := range texts(d) {
+		all = append(all, part.Lines...)
+	}
+	text := strings.Join(all, "\n")
+	if n := strings.Count(text, "END"); n != 2 {
+		t.Errorf("%d of 2 long texts are whole:\n%s", n, text)
+	}
+	if !strings.Contains(text, `a\u{202E}b`) || strings.Contains(text, "required") || strings.Contains(text, `type: "`) {
+		t.Errorf("it shows\n%s", text)
+	}
+}

@@ -244,3 +244,49 @@ func TestALockIsReadToItsEnd(t *testing.T) {
 		t.Errorf("it is recorded as accepted: %s", out)
 	}
 }
+
+// A tool keeps its name in scripts when another one comes that would get it.
+func TestALockKeepsNames(t *testing.T) {
+	t.Parallel()
+	tool := func(name string) string {
+		return `{"name": "` + name + `", "description": "Is ` + name + `.", "inputSchema": {"type": "object"}}`
+	}
+	c := newClone(t, "proj", "")
+	names := func() map[string]string {
+		t.Helper()
+		var all []struct{ Name, Summary string }
+		if err := json.Unmarshal([]byte(c.does("", "tools", "list", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+		are := map[string]string{}
+		for _, one := range all {
+			are[one.Summary] = one.Name
+		}
+		return are
+	}
+	c.lists("[" + tool("get-x") + "]")
+	c.run("", "eval", "1")
+	c.does("", "tools", "review", "--accept", "--all", "--yes")
+	if is := names()["Is get-x."]; is != "web__get_x" {
+		t.Fatalf("alone it is called %s", is)
+	}
+	c.does("", "tools", "lock")
+	lock := c.lock()
+	c.lists("[" + tool("get-x") + "," + tool("get_x") + "]")
+	c.run("", "eval", "1")
+	c.does("", "tools", "review", "--accept", "--all", "--yes")
+	with := names()
+	if with["Is get-x."] != "web__get_x" || with["Is get_x."] == "web__get_x" || with["Is get_x."] == "" {
+		t.Errorf("with the lock they are called %v", with)
+	}
+	if added := c.lock(); !strings.HasPrefix(added, lock[:strings.Index(lock, "tool ")]) || !strings.Contains(added, with["Is get_x."]+"\n") {
+		t.Errorf("the lock has\n%s", added)
+	}
+	c.does("", "tools", "lock", "--check")
+	if err := os.Remove(filepath.Join(filepath.Dir(c.file), "codemode.lock")); err != nil {
+		t.Fatal(err)
+	}
+	if without := names(); without["Is get_x."] != "web__get_x" {
+		t.Errorf("without a lock they are called %v", without)
+	}
+}
