@@ -621,3 +621,68 @@ func TestIdentityOfServers(t *testing.T) {
 		}
 	}
 }
+
+// What a server is on any machine is the same wherever the configuration and the home
+// folder are, and reveals nothing that is secret.
+func TestPortableIdentity(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths in it are not those of Windows")
+	}
+	const base = `{"command": "node", "args": ["./srv.js", "--dir=/home/ann/notes:/home/ann/proj/data", "--api-key", "k1", "postgres://u:pw@db/x"],
+		"cwd": "sub", "env": {"TOKEN": "t1", "MODE": "${MODE}"}, "passEnv": ["B", "A"]}`
+	identity := func(home, folder, server string) string {
+		t.Helper()
+		env := func(name string) (string, bool) {
+			return map[string]string{"HOME": home, "MODE": home, "URL": home}[name], true
+		}
+		c, err := Parse(folder+"/config.json", []byte(`{"servers": {"a": `+server+`}}`), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Servers["a"].Portable(c, env)
+	}
+	with := func(old, new string) string {
+		t.Helper()
+		if !strings.Contains(base, old) {
+			t.Fatalf("there is no %s", old)
+		}
+		return strings.Replace(base, old, new, 1)
+	}
+	is := identity("/home/ann", "/home/ann/proj", base)
+	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(is) {
+		t.Errorf("it is %s", is)
+	}
+	for what, same := range map[string]string{
+		"another home and folder": identity("/users/bob", "/srv/clone", with("/home/ann/notes:/home/ann/proj/data", "/users/bob/notes:/srv/clone/data")),
+		"a value in env":          identity("/home/ann", "/home/ann/proj", with(`"t1"`, `"t2"`)),
+		"where that comes from":   identity("/home/ann", "/home/ann/proj", with(`"t1"`, `"${T}"`)),
+		"a secret argument":       identity("/home/ann", "/home/ann/proj", with(`"k1"`, `"k2"`)),
+		"a password":              identity("/home/ann", "/home/ann/proj", with(`u:pw@`, `u:other@`)),
+		"the order of passEnv":    identity("/home/ann", "/home/ann/proj", with(`["B", "A"]`, `["A", "B"]`)),
+		"a time-out":              identity("/home/ann", "/home/ann/proj", with(`"command"`, `"timeout": "5s", "command"`)),
+		"home as a variable":      identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `${HOME}/notes`)),
+	} {
+		if same != is {
+			t.Errorf("%s makes it another server", what)
+		}
+	}
+	for what, other := range map[string]string{
+		"its program":        identity("/home/ann", "/home/ann/proj", with(`"node"`, `"deno"`)),
+		"an argument":        identity("/home/ann", "/home/ann/proj", with(`"./srv.js"`, `"./other.js"`)),
+		"a folder":           identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `/home/ann/mail`)),
+		"a folder beside":    identity("/home/ann", "/home/ann/proj", with(`/home/ann/notes`, `/home/anna/notes`)),
+		"its own folder":     identity("/home/ann", "/home/ann/proj", with(`"sub"`, `"other"`)),
+		"another variable":   identity("/home/ann", "/home/ann/proj", with(`"MODE"`, `"LD_PRELOAD"`)),
+		"a variable passed":  identity("/home/ann", "/home/ann/proj", with(`["B", "A"]`, `["A"]`)),
+		"a variable's name":  identity("/home/ann", "/home/ann/proj", with(`"./srv.js"`, `"${URL}"`)),
+		"an address":         identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example"}`),
+		"another address":    identity("/home/ann", "/home/ann/proj", `{"url": "https://b.example"}`),
+		"a header":           identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example", "headers": {"X-Team": "1"}}`),
+		"a login of its own": identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example", "auth": {"type": "none"}}`),
+		"another path":       identity("/home/ann", "/home/ann/proj", `{"url": "https://a.example/other"}`),
+	} {
+		if other == is {
+			t.Errorf("%s makes no difference", what)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -72,6 +73,51 @@ func (c *checker) rotating(s *Server, at string) {
 			c.at(path, fmt.Sprintf("the server is given no variable, header or credential %q", name), "name one of env, passEnv, headers or credentials")
 		}
 	}
+}
+
+// Portable tells what the server is on any machine: "sha256:" and hex digits over how it
+// is written. It may be published: of variables, headers and credentials only the names
+// count, of references such as "${TOKEN}" what is written, and what looks like a secret
+// in an argument or an address does not count at all. Paths in the folder of the
+// configuration count from there, others in the home folder from that. The box is no part
+// of it: it says what a program may do, not which it is.
+func (s *Server) Portable(c *Config, env Env) string {
+	home, _ := homeFolder(runtime.GOOS, env)
+	place := func(v Value) string {
+		text := strings.ReplaceAll(showURL(v.String()), "${HOME}", "~")
+		for _, one := range []struct{ folder, short string }{{filepath.Dir(c.File), "."}, {home, "~"}} {
+			if len(one.folder) > 1 {
+				text = namesFolder(one.folder).ReplaceAllString(text, "${1}"+one.short+"${2}")
+			}
+		}
+		return filepath.ToSlash(text)
+	}
+	args := []string{}
+	for _, arg := range s.Args {
+		args = append(args, place(arg))
+	}
+	names := func(all []string) []string {
+		all = append([]string{}, all...)
+		slices.Sort(all)
+		return all
+	}
+	headers := sortedKeys(s.Headers)
+	for i, name := range headers {
+		headers[i] = strings.ToLower(name)
+	}
+	text, err := json.Marshal([]any{"server 1", s.Type, place(s.Command), args, place(s.Cwd), place(s.URL), place(s.OpenAPI),
+		names(sortedKeys(s.Env)), names(s.PassEnv), names(headers), names(sortedKeys(s.Credentials)), s.Auth.Type, s.Auth.Issuer.String()})
+	if err != nil {
+		panic("config: writing what a server is: " + err.Error()) // texts have a JSON form
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// namesFolder finds where a text names a folder or something in it: at its beginning, or
+// after what separates a path from a flag or from another path.
+func namesFolder(folder string) *regexp.Regexp {
+	return regexp.MustCompile(`(^|[=:,;])` + regexp.QuoteMeta(folder) + `($|[/\\:,;])`)
 }
 
 // Identity tells the server from another one that might get its name: a digest,

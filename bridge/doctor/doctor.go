@@ -125,7 +125,11 @@ type Config struct {
 	Cautions []Problem
 	// Review counts the tools that wait to be reviewed, and those that are blocked.
 	Review func() (unreviewed, blocked int, err error)
-	Audit  Audit
+	// NoLock says why the lock file cannot be read; nil if it can, or if there is none.
+	NoLock error
+	// Proposed counts the tools of the lock file that nobody has accepted here.
+	Proposed int
+	Audit    Audit
 	// Listen is the address of serve, and MayListen why it refuses that; nil if it
 	// does not. Page is the address of the approval page; empty if there is none.
 	Listen    string

@@ -138,13 +138,19 @@ func (up *Checkup) tools(context.Context) []Finding {
 		return []Finding{failing("", err.Error(), "every tool of that server asks until the file is put right; removing it accepts what the server lists next")}
 	}
 	all := up.known()
+	if up.config.NoLock != nil {
+		all = append(all, failing("", up.config.NoLock.Error(), "put the file right, or take the last good version out of version control"))
+	}
+	if n := up.config.Proposed; n > 0 {
+		all = append(all, warning("", "the lock file has "+count(n, "tool")+" that nobody has accepted here", up.Typed("tools lock --accept")))
+	}
 	if unreviewed > 0 {
 		all = append(all, warning("", count(unreviewed, "tool")+" of servers are not what somebody has accepted", up.Typed("tools review")))
 	}
 	if blocked > 0 {
 		all = append(all, fine("", count(blocked, "tool")+" blocked"))
 	}
-	if unreviewed+blocked == 0 {
+	if unreviewed+blocked+up.config.Proposed == 0 && up.config.NoLock == nil {
 		all = append(all, fine("", "none waits to be reviewed"))
 	}
 	return all

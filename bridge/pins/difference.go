@@ -207,6 +207,53 @@ func changed(was, is []string) []string {
 	return lines
 }
 
+// texts returns all of a definition that a model may read as text, safe to show and not
+// cut: of schemas not what only gives a value its type or bounds.
+func texts(d catalog.Definition) []Part {
+	var parts []Part
+	for _, one := range []struct {
+		what  string
+		lines []string
+	}{{"title", prose(d.Title)}, {"description", prose(d.Description)}, {"input schema", telling(leaves(d.Input))}, {"output schema", telling(leaves(d.Output))}} {
+		var lines []string
+		for _, line := range one.lines {
+			lines = append(lines, "+"+spelled(canon.Escape(line)))
+		}
+		if len(lines) > 0 {
+			parts = append(parts, Part{one.what, lines})
+		}
+	}
+	return parts
+}
+
+// Telling returns of a difference what texts has of a definition; its lines may be cut.
+func Telling(parts []Part) []Part {
+	var all []Part
+	for _, part := range parts {
+		if strings.HasSuffix(part.What, "schema") {
+			part.Lines = telling(part.Lines)
+		}
+		if part.What != "annotations" && len(part.Lines) > 0 {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+var structural = []string{
+	"type", "format", "required", "additionalProperties", "$schema", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "nullable",
+}
+
+// telling leaves out of the lines of a schema those that only give a type or bounds. A
+// long one may say anything.
+func telling(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		path, value, _ := strings.Cut(strings.TrimLeft(line, "+-! "), ": ")
+		return value == "{}" || len(value) <= 100 && slices.Contains(structural, path[strings.LastIndex(path, ".")+1:])
+	})
+}
+
 // middle returns a shortest difference between two lists of lines. Where computing
 // it would cost too much, it removes all old lines and adds all new ones.
 func middle(was, is []string) []string {

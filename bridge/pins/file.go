@@ -45,6 +45,7 @@ type (
 		Digest     string      `json:"digest"`
 		At         time.Time   `json:"at"`
 		By         string      `json:"by,omitempty"`
+		Lock       string      `json:"lock,omitempty"` // identity of the server in the lock file by which it was accepted
 		Definition *definition `json:"definition,omitempty"`
 	}
 	blockNote struct {
@@ -121,15 +122,16 @@ func (e *pin) current() *snapshot {
 }
 
 // rule returns the reaction to a tool whose definition is not the accepted one.
-func (e *pin) rule(rules Rules) Reaction {
-	if e.Accepted != nil {
-		return rules.Changed
+func (f *file) rule(name string, rules Rules, c claims) Reaction {
+	state := New
+	if f.Tools[name].Accepted != nil {
+		state = Changed
 	}
-	return rules.New
+	return c.reaction(state, rules)
 }
 
 // wouldChange reports whether observe would change anything.
-func (f *file) wouldChange(listed []catalog.Definition, rules Rules) bool {
+func (f *file) wouldChange(listed []catalog.Definition, rules Rules, c claims) bool {
 	pending := 0
 	for _, d := range listed {
 		e, ok := f.Tools[key(d.Name)]
@@ -138,7 +140,7 @@ func (f *file) wouldChange(listed []catalog.Definition, rules Rules) bool {
 		case !ok, e.current().Digest != d.Digest():
 			return true
 		case e.Seen != nil:
-			if pending++; e.Blocked == nil && e.rule(rules) == Allow {
+			if pending++; e.Blocked == nil && f.rule(key(d.Name), rules, c) == Allow {
 				return true
 			}
 		}
@@ -152,7 +154,7 @@ func (f *file) wouldChange(listed []catalog.Definition, rules Rules) bool {
 }
 
 // observe stores what is listed, and returns what changed.
-func (f *file) observe(server string, listed []catalog.Definition, rules Rules, now time.Time) []Event {
+func (f *file) observe(server string, listed []catalog.Definition, rules Rules, c claims, now time.Time) []Event {
 	var events []Event
 	first := len(f.Tools) == 0
 	there := make(map[string]bool, len(listed))
@@ -166,11 +168,11 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 		if !known {
 			e = &pin{Seen: newSnapshot(d, "", now)}
 			f.Tools[name] = e
-			if hold := rules.New; !first || hold != Allow {
+			if hold := f.rule(name, rules, c); !first || hold != Allow {
 				events = append(events, Event{Server: server, Tool: d.Name, Kind: Appeared, To: digest, Reaction: hold})
 			}
 		} else if was := e.current().Digest; was != digest {
-			step := Event{Server: server, Tool: d.Name, Kind: Differs, From: was, To: digest, Reaction: e.rule(rules)}
+			step := Event{Server: server, Tool: d.Name, Kind: Differs, From: was, To: digest, Reaction: f.rule(name, rules, c)}
 			if e.Accepted != nil && e.Accepted.Digest == digest {
 				e.Seen, step.Kind, step.Reaction = nil, Returned, Allow
 			} else {
@@ -178,7 +180,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 			}
 			events = append(events, step)
 		}
-		if e.Seen != nil && e.Blocked == nil && e.rule(rules) == Allow {
+		if e.Seen != nil && e.Blocked == nil && f.rule(name, rules, c) == Allow {
 			e.Accepted, e.Seen = e.Seen, nil
 		}
 	}
@@ -192,36 +194,47 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 		}
 	}
 	if first && len(listed) > 0 {
-		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Reaction: rules.New}}, events...)
+		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Reaction: c.reaction(New, rules)}}, events...)
 	}
 	return events
 }
 
 // judge returns the standing of each tool.
-func (f *file) judge(listed []catalog.Definition, rules Rules) map[string]Standing {
+func (f *file) judge(listed []catalog.Definition, rules Rules, c claims) map[string]Standing {
 	all := make(map[string]Standing, len(listed))
 	for _, d := range listed {
-		all[d.Name] = f.judgeOne(d, rules)
+		all[d.Name] = f.judgeOne(d, rules, c)
 	}
 	return all
 }
 
-func (f *file) judgeOne(d catalog.Definition, rules Rules) Standing {
-	e, known := f.Tools[key(d.Name)]
-	switch {
-	case !known && len(f.Tools) >= maxTools:
+func (f *file) judgeOne(d catalog.Definition, rules Rules, c claims) Standing {
+	name, digest := key(d.Name), d.Digest()
+	e, known := f.Tools[name]
+	if !known && len(f.Tools) >= maxTools {
 		return Standing{State: New, Reaction: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
-	case !known:
-		return describeHold(Standing{State: New, Reaction: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
-	case e.Blocked != nil: // without a difference: nobody is asked about it
-		return Standing{State: Blocked, Reaction: Quarantine, Was: e.Accepted.whole(), Why: fmt.Sprintf("%s blocked it on %s", canon.Escape(e.Blocked.By), day(e.Blocked.At))}
-	case e.Accepted == nil:
-		return describeHold(Standing{State: New, Reaction: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
-	case e.Accepted.Digest == d.Digest():
-		return Standing{State: Accepted, Reaction: Allow}
 	}
-	return describeHold(Standing{State: Changed, Reaction: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
+	state, why := f.state(name, digest, c)
+	s := Standing{State: state, Reaction: c.reaction(state, rules), Why: why}
+	if known {
+		s.Was = e.Accepted.whole()
+	}
+	switch state {
+	case Accepted:
+		return Standing{State: Accepted, Reaction: Allow}
+	case Blocked: // without a difference: nobody is asked about it
+		return s
+	}
+	if known && e.Accepted != nil && e.Accepted.Digest == digest && s.Reaction != Allow {
+		s.Difference = unlike(why)
+		return s
+	}
+	return describeHold(s, d)
 }
+
+// unlike is the difference of a definition that is as it was accepted, but not as the lock
+// file has it.
+func unlike(why string) []Part { return []Part{{"definition", []string{"!" + why}}} }
 
 // describeHold completes a standing, with the difference if the tool is held. An
 // unknown Reaction counts as Quarantine.
@@ -248,22 +261,21 @@ func (v *snapshot) words() string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-func (e *pin) unreviewed(server, name string) UnreviewedTool {
+func (f *file) unreviewed(server, name string, c claims) UnreviewedTool {
+	e := f.Tools[name]
 	now := e.current()
-	w := UnreviewedTool{Server: server, Tool: name, State: Accepted, Since: now.At, Digest: now.Digest}
-	switch {
-	case e.Blocked != nil:
-		w.State, w.BlockedBy, w.BlockedAt = Blocked, e.Blocked.By, e.Blocked.At
-	case e.Accepted == nil:
-		w.State = New
-	case e.Seen != nil:
-		w.State = Changed
+	state, why := f.state(name, now.Digest, c)
+	w := UnreviewedTool{Server: server, Tool: name, State: state, Since: now.At, Digest: now.Digest, Strict: c.strict}
+	if e.Blocked != nil {
+		w.BlockedBy, w.BlockedAt = e.Blocked.By, e.Blocked.At
 	}
 	if was := e.Accepted; was != nil {
 		w.Was, w.AcceptedBy, w.AcceptedAt = was.Digest, was.By, was.At
 	}
 	is := now.whole()
 	switch {
+	case e.Accepted != nil && e.Seen == nil && w.State == Changed:
+		w.Lock, w.Difference = why, unlike(why)
 	case e.Accepted != nil && e.Seen == nil: // it is as accepted
 	case is == nil:
 		w.Difference = []Part{{What: "definition", Lines: []string{"!too large or odd to be shown: only its digest is kept"}}}

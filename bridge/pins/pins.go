@@ -27,6 +27,21 @@
 // tools are let in. The folder must be the one that the bridge uses: the
 // command's pinFolder.
 //
+// # With a lock file
+//
+// A lock file (package lockfile) proposes what is to be accepted. A person accepts its
+// lines once ([Store.Propose], [Store.AcceptLocked]); from then on those tools are accepted
+// as long as the file has these lines. Of store and lock the stricter holds:
+//
+//	lock \ store    nothing       the listed one   another         blocked
+//	the listed one  New           Accepted         Changed         Blocked
+//	another         New           Changed          Changed         Blocked
+//	no line         New           Accepted [1]     Changed         Blocked
+//	unreadable      New           Accepted [1]     Changed         Blocked
+//
+// [1] Changed, if it was accepted by the lock. A line that nobody has accepted makes
+// nothing looser. Where a lock file is about a server, Rules that say Allow mean Ask.
+//
 // # On disk
 //
 // The folder has one file for each server, server-NAME.json, of mode 0600:
@@ -36,7 +51,8 @@
 //	  "seen":     {"digest": "sha256:...", "at": "...", "definition": {...}},
 //	  "blocked":  {"at": "...", "by": "ann"}}}}
 //
-// "seen" is what the server lists, if that differs from what was accepted. Files
+// "seen" is what the server lists, if that differs from what was accepted. Accepted with
+// a "lock" was what a lock file has, of the server with that identity. Files
 // are replaced as a whole, under a lock that all processes using the folder take
 // (the file "lock"). A damaged file accepts nothing: every tool of its server
 // asks until the file is repaired or removed.
@@ -138,8 +154,11 @@ var (
 type Store struct {
 	dir string // empty: in memory
 
-	mu     sync.Mutex
-	loaded map[string]*cachedFile // by server
+	mu         sync.Mutex
+	loaded     map[string]*cachedFile // by server
+	lockPath   string                 // codemode.lock; empty for none: see CompareWith
+	identities map[string]string      // of the configured servers
+	lock       *cachedLock            // nil before it is read
 }
 
 // Open returns the store in a folder, which is made when something is written.
@@ -154,20 +173,24 @@ func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := s.readLocked(server)
-	if err == nil && !f.wouldChange(listed, rules) {
-		return f.judge(listed, rules), nil, nil
+	var c claims
+	if err == nil {
+		if c = s.claimsOnLocked(server, f); !f.wouldChange(listed, rules, c) {
+			return f.judge(listed, rules, c), nil, nil
+		}
 	}
 	var events []Event
 	if err == nil {
 		err = s.changeLocked(server, func(f *file) error {
-			events = f.observe(server, listed, rules, now)
+			c = s.claimsOnLocked(server, f)
+			events = f.observe(server, listed, rules, c, now)
 			return nil
 		})
 	}
 	if err != nil {
 		return unreadable(server, listed, rules, err), nil, fmt.Errorf("pinning the tools of server %s: %w", server, err)
 	}
-	return s.loaded[server].file.judge(listed, rules), events, nil
+	return s.loaded[server].file.judge(listed, rules, c), events, nil
 }
 
 // Judge is like Observe but stores nothing: a tool that Observe would accept as
@@ -179,7 +202,7 @@ func (s *Store) Judge(server string, listed []catalog.Definition, rules Rules) (
 	if err != nil {
 		return unreadable(server, listed, rules, err), fmt.Errorf("reading the pins of server %s: %w", server, err)
 	}
-	return f.judge(listed, rules), nil
+	return f.judge(listed, rules, s.claimsOnLocked(server, f)), nil
 }
 
 // unreadable returns the standings of tools for which it is unknown what was
@@ -236,7 +259,7 @@ func (s *Store) Accept(server, tool, digest, by string, now time.Time) error {
 		if e.Seen != nil {
 			e.Accepted, e.Seen = e.Seen, nil
 		}
-		e.Accepted.By, e.Accepted.At, e.Blocked = by, now, nil
+		e.Accepted.By, e.Accepted.At, e.Accepted.Lock, e.Blocked = by, now, "", nil
 	})
 }
 
@@ -279,6 +302,11 @@ type UnreviewedTool struct {
 	Was        string
 	AcceptedBy string
 	AcceptedAt time.Time
+	// Lock says what is wrong with the lock file, or with its line of the tool; empty
+	// if that is not why it waits.
+	Lock string
+	// Strict says that there is a lock file for its server: Allow means Ask.
+	Strict bool
 	// BlockedBy and BlockedAt are of a tool that was blocked.
 	BlockedBy string
 	BlockedAt time.Time
@@ -296,11 +324,10 @@ func (s *Store) Find(server, tool string) (UnreviewedTool, bool, error) {
 	if err != nil {
 		return UnreviewedTool{}, false, fmt.Errorf("reading the pins of server %s: %w", server, err)
 	}
-	e, ok := f.Tools[key(tool)]
-	if !ok {
+	if _, ok := f.Tools[key(tool)]; !ok {
 		return UnreviewedTool{}, false, nil
 	}
-	return e.unreviewed(server, key(tool)), true, nil
+	return f.unreviewed(server, key(tool), s.claimsOnLocked(server, f)), true, nil
 }
 
 // Unreviewed lists what waits of some servers, by server and name.
@@ -315,9 +342,10 @@ func (s *Store) Unreviewed(servers []string) ([]UnreviewedTool, error) {
 			problems = append(problems, fmt.Errorf("reading the pins of server %s: %w", server, err))
 			continue
 		}
+		c := s.claimsOnLocked(server, f)
 		for name, e := range f.Tools {
-			if e.Seen != nil || e.Blocked != nil {
-				all = append(all, e.unreviewed(server, name))
+			if state, _ := f.state(name, e.current().Digest, c); state != Accepted {
+				all = append(all, f.unreviewed(server, name, c))
 			}
 		}
 	}
@@ -330,12 +358,15 @@ func (s *Store) Unreviewed(servers []string) ([]UnreviewedTool, error) {
 	return all, errors.Join(problems...)
 }
 
-// Watch calls changed whenever a process, this one included, has changed the pins,
-// until ctx ends.
+// Watch calls changed whenever a process, this one included, has changed the pins or the
+// lock file, until ctx ends.
 func (s *Store) Watch(ctx context.Context, changed func()) {
-	if s.dir == "" {
+	s.mu.Lock()
+	lock := s.lockPath
+	s.mu.Unlock()
+	if s.dir == "" && lock == "" {
 		<-ctx.Done()
 		return
 	}
-	follow(ctx, s.dir, changed)
+	follow(ctx, s.dir, lock, changed)
 }

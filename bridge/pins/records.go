@@ -32,6 +32,10 @@ type toolDetail struct {
 	New   string `json:"new_definition,omitempty"`
 	Tools int    `json:"tools,omitempty"`
 	Hold  string `json:"then,omitempty"`
+
+	Lock    string         `json:"lock,omitempty"` // the digest of a lock file
+	File    string         `json:"file,omitempty"`
+	Servers map[string]int `json:"servers,omitempty"` // how many tools of each
 }
 
 func toolChanged(e Event) ledger.Record {
@@ -45,7 +49,7 @@ func toolChanged(e Event) ledger.Record {
 		words += map[Reaction]string{Allow: ": accepted by the configuration", Ask: ": its calls ask", Quarantine: ": quarantined"}[e.Reaction]
 	}
 	return ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Tool: e.Tool, Durable: true, Reasons: []string{words},
-		Detail: ledger.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Reaction)})}
+		Detail: ledger.Detail(toolDetail{What: string(e.Kind), Old: e.From, New: e.To, Tools: e.Tools, Hold: string(e.Reaction)})}
 }
 
 // Imported returns the record of a server whose tools are about to be pinned in
@@ -53,6 +57,17 @@ func toolChanged(e Event) ledger.Record {
 func Imported(server string, listed int, by string, now time.Time) ledger.Record {
 	return ledger.Record{Event: ledger.ToolAccepted, Time: now, Server: server, Approver: by, Channel: "terminal", Durable: true,
 		Reasons: []string{"imported by init with " + tools(listed)}, Detail: ledger.Detail(toolDetail{What: "pinned", Tools: listed})}
+}
+
+// LockAccepted returns the record of a lock file whose lines somebody is about to accept:
+// so many tools of each server.
+func LockAccepted(file, digest string, servers map[string]int, by string, now time.Time) ledger.Record {
+	n := 0
+	for _, more := range servers {
+		n += more
+	}
+	return ledger.Record{Event: ledger.ToolAccepted, Time: now, Approver: by, Channel: "terminal", Durable: true,
+		Reasons: []string{"accepted by the lock file: " + tools(n)}, Detail: ledger.Detail(toolDetail{What: "lock", Tools: n, Lock: digest, File: file, Servers: servers})}
 }
 
 func tools(n int) string {

@@ -62,15 +62,21 @@ func (r Reviewer) decide(ctx context.Context, event ledger.Event, w UnreviewedTo
 // Then returns what becomes of the tool under its server's rules until somebody
 // accepts it.
 func (w UnreviewedTool) Then(r Rules) Reaction {
+	then := Allow
 	switch w.State {
 	case Blocked:
 		return Quarantine
 	case Changed:
-		return r.Changed
+		then = r.Changed
 	case New:
-		return r.New
+		then = r.New
+	case Accepted, Unknown:
+		return Allow
 	}
-	return Allow
+	if w.Strict && Ask.stricter(then) {
+		return Ask
+	}
+	return then
 }
 
 // A NameError says why there is no tool of the name that somebody gave.

@@ -18,6 +18,7 @@ type Row struct {
 	Was        string    `json:"was,omitempty"`
 	AcceptedBy string    `json:"accepted_by,omitempty"`
 	AcceptedAt time.Time `json:"accepted_at,omitzero"`
+	Lock       string    `json:"lock,omitempty"`
 	BlockedBy  string    `json:"blocked_by,omitempty"`
 	BlockedAt  time.Time `json:"blocked_at,omitzero"`
 	Notices    []string  `json:"notices,omitempty"`
@@ -27,7 +28,7 @@ type Row struct {
 // NewRow returns the row of a tool. Then is what becomes of its calls until somebody
 // accepts it; hide takes known secrets out of a line.
 func NewRow(w UnreviewedTool, then Reaction, hide func(string) string) Row {
-	r := Row{State: w.State, Then: then, Since: w.Since, Digest: w.Digest, Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt,
+	r := Row{State: w.State, Then: then, Since: w.Since, Digest: w.Digest, Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, Lock: hide(w.Lock),
 		BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: mapped(w.Notices, hide), Difference: []Part{}}
 	for _, part := range w.Difference {
 		r.Difference = append(r.Difference, Part{What: part.What, Lines: mapped(part.Lines, hide)})
@@ -41,6 +42,8 @@ func (r Row) Why(zone *time.Location) string {
 	switch {
 	case r.State == Blocked:
 		return fmt.Sprintf("blocked by %s on %s", canon.Escape(r.BlockedBy), on(r.BlockedAt))
+	case r.Lock != "":
+		return r.Lock
 	case r.State == New:
 		return "new since " + on(r.Since)
 	case r.State == Changed && r.AcceptedBy == "":

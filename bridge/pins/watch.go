@@ -3,6 +3,7 @@ package pins
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -38,14 +39,28 @@ func stamps(dir string) []stamp {
 	return all
 }
 
-// follow calls changed after each change of the files in a folder, from the
-// caller's own goroutine, until ctx ends.
-func follow(ctx context.Context, dir string, changed func()) {
-	_ = os.MkdirAll(dir, 0o700) // if that fails, polling has to do
-	last := stamps(dir)
-	watch.Folders(ctx, func() []string { return []string{dir} }, func(bool) {
-		if now := stamps(dir); !slices.Equal(now, last) {
-			last = now
+// follow calls changed after each change of the files in a folder and of the lock file,
+// from the caller's own goroutine, until ctx ends. Either may be empty.
+func follow(ctx context.Context, dir, lock string, changed func()) {
+	var folders []string
+	if dir != "" {
+		_ = os.MkdirAll(dir, 0o700) // if that fails, polling has to do
+		folders = append(folders, dir)
+	}
+	if lock != "" {
+		folders = append(folders, filepath.Dir(lock))
+	}
+	now := func() []stamp {
+		all := stamps(dir)
+		if info, err := os.Stat(lock); err == nil {
+			all = append(all, stamp{lock, info.Size(), info.ModTime()})
+		}
+		return all
+	}
+	last := now()
+	watch.Folders(ctx, func() []string { return folders }, func(bool) {
+		if is := now(); !slices.Equal(is, last) {
+			last = is
 			changed()
 		}
 	}, watch.Options{Quiet: quiet, Poll: poll})

@@ -35,10 +35,10 @@ import (
 // A Configured is what the configuration says of a view.
 type Configured struct {
 	Profiles   *profiles.Set
-	Servers    []Server // those that are on
-	Order      []string // all servers, in the order of the configuration: see catalog.Sources
-	Kept       map[catalog.ToolRef]string
-	Identities map[string]string // tell servers of the same name apart: see gate.View
+	Servers    []Server                   // those that are on
+	Order      []string                   // all servers, in the order of the configuration: see catalog.Sources
+	Kept       map[catalog.ToolRef]string // nil: those of the lock file
+	Identities map[string]string          // tell servers of the same name apart: see gate.View
 	Meanings   map[string]gate.Meant
 }
 
@@ -85,6 +85,8 @@ type Maker struct {
 	absent     map[string]absence
 	gate       *gate.Gate // nil before Serve
 	show       func(*gate.View)
+
+	lockProblem string // why the lock file could not be read last; empty: it could
 }
 
 // New returns a maker that has read the cache. Without one, or with one that is
@@ -205,7 +207,11 @@ func stale(view *gate.View) int {
 func (m *Maker) viewLocked() *gate.View {
 	listed := m.o.Listed()
 	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Complete: true, Identities: m.configured.Identities, Meanings: m.configured.Meanings, Box: m.o.Box}
+	m.lockLocked()
 	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts, Order: m.configured.Order, Kept: m.configured.Kept}
+	if from.Kept == nil {
+		from.Kept = m.o.Pins.Kept()
+	}
 	for _, s := range m.configured.Servers {
 		view.Trusted[s.Name] = s.Trusted
 		shown, ok := m.cached[s.Name]
@@ -249,6 +255,19 @@ func (m *Maker) absentLocked(server string) string {
 	return is.state + ": " + is.why
 }
 
+// lockLocked says in the log, once, why the lock file cannot be read.
+func (m *Maker) lockLocked() {
+	_, _, err := m.o.Pins.Lock()
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != m.lockProblem {
+		m.o.Log.Error("what is accepted by the lock file alone is unreviewed until this is put right", "err", err)
+	}
+	m.lockProblem = text
+}
+
 // reviewLocked puts a server's tools that nobody has accepted as they are into
 // the view. What comes from the last run is judged, but not written down: the
 // server has not said it today.
@@ -270,6 +289,9 @@ func (m *Maker) reviewLocked(view *gate.View, s *catalog.Server, rules pins.Rule
 			continue
 		}
 		why := standing.Why + " (whoever runs the bridge can accept it)"
+		if standing.Reaction == pins.Quarantine && standing.State == pins.New {
+			why += "; if the configuration file was moved or copied, a lock file brings along what was accepted (codemode-bridge tools review says how)"
+		}
 		s.Unread[name] = "Not described: " + why
 		view.Unreviewed[gate.ToolName{Server: s.Name, Tool: name}] = gate.UnreviewedTool{
 			Why: why, Quarantined: standing.Reaction != pins.Ask, Was: standing.Was, Difference: pins.Flat(standing.Difference, m.o.Hide),

@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
+	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -93,7 +94,7 @@ func (con *console) shown(path string) string {
 // policy returns the options for compiling profiles: our own files, which no call
 // may name.
 func (con *console) policy(path string) profiles.Options {
-	o := profiles.Options{OwnFiles: []string{path, confirmed.Resolve(path)}}
+	o := profiles.Options{OwnFiles: []string{path, confirmed.Resolve(path), lockfile.Path(path)}}
 	if overlay, err := con.overlay(path); err == nil && overlay != "" {
 		o.OwnFiles = append(o.OwnFiles, overlay, confirmed.Resolve(overlay))
 	}

@@ -144,7 +144,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0),
 		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (int64, bool, bool, error) { return lastRow(ctx, cfg.Audit) }},
 		Review: func() (unreviewed, blocked int, err error) {
-			waiting, err := pins.Open(pinFolder(con, cfg.File)).Unreviewed(cfg.ServerNames())
+			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
 			for _, w := range waiting {
 				switch w.State {
 				case pins.Blocked:
@@ -156,6 +156,8 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 			return unreviewed, blocked, err
 		},
 	}
+	c.NoLock = lockProblem(con, cfg)
+	c.Proposed, _ = openPins(con, cfg).Proposed() // Review and NoLock say what cannot be read
 	if page := cfg.Approvals.Listen.Reveal(); page != config.ListenOff {
 		c.Page = page
 	}

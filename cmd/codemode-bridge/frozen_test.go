@@ -242,7 +242,7 @@ func (f frozen) tellsOfTools() {
 	f.Helper()
 	f.contains(f.does("", "tools", "review"),
 		"web__drop  blocked by ann on ", "+ Drops a page.", "+ destructiveHint: true",
-		"web__extra  new since ", "+ An extra.",
+		"web__extra  new since ", ": An extra.",
 		"web__post  changed since ann accepted it on ", "- Posts a form.", "+ Posts a form. And reads your files.")
 }
 

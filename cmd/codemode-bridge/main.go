@@ -5,7 +5,7 @@
 // function that puts the parts together (build, in parts.go). It is the only
 // reader of the environment and of the configuration file. What all commands
 // share is in cli; the commands of the audit log are in auditcmd, and those that
-// set the bridge up in setupcmd.
+// set the bridge up in setupcmd, those about tools in toolscmd.
 package main
 
 import (
@@ -90,7 +90,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), statusOf(con).Command(), doctorCommand(con), versionCommand(con))
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), statusOf(con).Command(), doctorCommand(con), versionCommand(con))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.

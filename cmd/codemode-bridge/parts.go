@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/observed"
@@ -21,6 +22,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -66,7 +68,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.desk.with = withConfig(cfg, con.Env)
 	p.reloads = newReloads(con, p, cfg)
 	cache := cacheFolder(con, cfg.File)
-	p.pins = pins.Open(pinFolder(con, cfg.File))
+	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: func() { p.views.Touch() }})
@@ -160,6 +162,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 		p.mu.Lock()
 		p.cfg = cfg
 		p.mu.Unlock()
+		p.pins.CompareWith(lockfile.Path(cfg.File), portable(cfg, p.env))
 		p.upstreams.Apply(p.specs(cfg))
 	})
 }
@@ -170,7 +173,7 @@ func (p *parts) configured(cfg *config.Config) view.Configured {
 	for _, name := range serverNames(cfg) {
 		s := cfg.Servers[name]
 		own := s.Type == config.KindBuiltin
-		c.Servers = append(c.Servers, view.Server{Name: name, Trusted: s.TrustAnnotations || own, Builtin: own, Rules: pinRules(s)})
+		c.Servers = append(c.Servers, view.Server{Name: name, Trusted: s.TrustAnnotations || own, Builtin: own, Rules: toolscmd.Rules(s)})
 	}
 	return c
 }

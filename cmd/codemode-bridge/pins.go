@@ -3,11 +3,19 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"codemode-bridge/bridge/admin"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/doctor"
+	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 )
 
 // pinFolder is where the pins of a configuration file are kept; empty, so that they
@@ -20,10 +28,117 @@ func pinFolder(con *console, file string) string {
 	return filepath.Join(places.StateDir, "pins-"+fileKey(file))
 }
 
-// pinRules returns the reactions to new and changed tools that a server is configured
-// with.
-func pinRules(s *config.Server) pins.Rules {
-	return pins.Rules{New: pins.Reaction(s.NewTools), Changed: pins.Reaction(s.ChangedTools)}
+// openPins opens the pins of a configuration, which its lock file adds to.
+func openPins(con *console, cfg *config.Config) *pins.Store {
+	store := pins.Open(pinFolder(con, cfg.File))
+	store.CompareWith(lockfile.Path(cfg.File), portable(cfg, con.Env))
+	return store
+}
+
+// portable returns what tells each server on any machine, by name.
+func portable(cfg *config.Config, env config.Env) map[string]string {
+	are := make(map[string]string, len(cfg.Servers))
+	for name, s := range cfg.Servers {
+		are[name] = s.Portable(cfg, env)
+	}
+	return are
+}
+
+// lockProblem says why the lock file of a configuration cannot be read.
+func lockProblem(con *console, cfg *config.Config) error {
+	if _, _, err := openPins(con, cfg).Lock(); err != nil {
+		return fmt.Errorf("what is accepted by the lock file alone is unreviewed: %w", err)
+	}
+	return nil
+}
+
+// toolCommands gives the commands of package toolscmd access to the program.
+func toolCommands(con *console) *toolscmd.Bridge {
+	return &toolscmd.Bridge{
+		Console: &con.Console, Load: con.load,
+		Pins: func(cfg *config.Config) *pins.Store { return openPins(con, cfg) },
+		Secrets: func(cfg *config.Config) *recorder.Secrets {
+			var secrets recorder.Secrets
+			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
+			return &secrets
+		},
+		Typed: func(command string) string { return typed(con, command) },
+		Catalog: func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {
+			return withCatalog(ctx, con, server, look)
+		},
+		List: func(ctx context.Context, cfg *config.Config) (map[string]toolscmd.Listing, error) {
+			return listAll(ctx, con, cfg)
+		},
+		Identities: func(cfg *config.Config) map[string]string { return portable(cfg, con.Env) },
+		Drain: func() error {
+			file, ok := con.In.(*os.File)
+			if !ok {
+				return nil
+			}
+			return drain(file)
+		},
+		Admin: func(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
+			return whoReviews(ctx, con, cfg, fromStdin)
+		},
+		Record: func(ctx context.Context, cfg *config.Config, do func(pins.Recorder) error) error {
+			return recordReview(ctx, con, cfg, do)
+		},
+	}
+}
+
+// listAll asks the servers of a configuration for their tools.
+func listAll(ctx context.Context, con *console, cfg *config.Config) (map[string]toolscmd.Listing, error) {
+	logins := logins(con)
+	tried := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime)
+	logins.Close()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	all := make(map[string]toolscmd.Listing, len(tried))
+	for name, t := range tried {
+		l := toolscmd.Listing{Tools: definitions(t.Listed)}
+		if !t.OK {
+			l.Failed = t.NoTools(pinTime)
+		}
+		all[name] = l
+	}
+	return all, nil
+}
+
+// recordReview calls do with the audit log, as those commands open it that run no bridge.
+func recordReview(ctx context.Context, con *console, cfg *config.Config, do func(pins.Recorder) error) (err error) {
+	l, err := openQuietLogs(con, cfg)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	rec, err := con.openLog(ctx, cfg.Audit, l.logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	return do(rec)
+}
+
+// whoReviews identifies the person at the terminal: an approver with the right to
+// edit, by their token. If there are no approvers, whoever can change the
+// configuration may review tools too.
+func whoReviews(ctx context.Context, con *console, cfg *config.Config, fromStdin bool) (string, error) {
+	cfg, err := inForce(ctx, con, cfg)
+	if err != nil {
+		return "", err
+	}
+	if len(cfg.Approvals.Approvers) > 0 {
+		_, who, _, err := authenticate(con, cfg, fromStdin)
+		if err != nil {
+			return "", err
+		}
+		if !who.May(approval.Edit) {
+			return "", fmt.Errorf("%s may not accept or block tools: that takes the role admin", who.Name)
+		}
+		return who.Name, nil
+	}
+	return thisUser(), nil
 }
 
 // toolsOf gives the page the unreviewed tools, and applies what is decided there.
@@ -37,7 +152,7 @@ func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
 	}
 	var all []admin.UnreviewedTool
 	for _, w := range waiting {
-		all = append(all, admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, Row: pins.NewRow(w, thenOf(w, cfg), secrets.Hide)})
+		all = append(all, admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, Row: pins.NewRow(w, toolscmd.Then(w, cfg), secrets.Hide)})
 	}
 	return all, nil
 }
@@ -45,14 +160,14 @@ func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
 func (o toolsOf) Changed() <-chan struct{} { return o.views.Changed() }
 
 func (o toolsOf) Accept(ctx context.Context, server, tool, digest, by, channel string) error {
-	return o.decide(ctx, pins.Reviewer.Accept, server, tool, digest, by, channel)
+	return o.decide(ctx, true, server, tool, digest, by, channel)
 }
 
 func (o toolsOf) Block(ctx context.Context, server, tool, digest, by, channel string) error {
-	return o.decide(ctx, pins.Reviewer.Block, server, tool, digest, by, channel)
+	return o.decide(ctx, false, server, tool, digest, by, channel)
 }
 
-func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Context, pins.UnreviewedTool, string, string) error, server, tool, digest, by, channel string) error {
+func (o toolsOf) decide(ctx context.Context, accept bool, server, tool, digest, by, channel string) error {
 	if o.config().Servers[server] == nil {
 		return admin.ErrUnknown
 	}
@@ -63,7 +178,14 @@ func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Cont
 	case !ok:
 		return admin.ErrUnknown
 	}
+	if why := o.pins.Objection(server, tool, digest); accept && why != "" {
+		return &approval.RefusedError{Err: errors.New(why)}
+	}
 	w.Digest = digest
+	do := pins.Reviewer.Block
+	if accept {
+		do = pins.Reviewer.Accept
+	}
 	switch err := do(pins.Reviewer{Store: o.pins, Recorder: o.recorder}, ctx, w, by, channel); {
 	case errors.Is(err, pins.ErrChanged):
 		return admin.ErrChanged

@@ -205,7 +205,7 @@ func TestAToolIsAcceptedAsItWasSeen(t *testing.T) {
 	h := newHome(t, map[string]any{"servers": map[string]any{"web": tools.server(map[string]any{"quarantine": true})}, "approvals": map[string]any{"listen": "off"}})
 	c := h.connect()
 	c.sees(t, tryFetch, "it is quarantined: it is new")
-	shown := regexp.MustCompile(`--accept (web__fetch@sha256:[0-9a-f]+)`).FindStringSubmatch(h.says([]int{0}, "tools", "review"))
+	shown := regexp.MustCompile(`--accept (web__fetch@sha256:[0-9a-f]+)`).FindStringSubmatch(h.says([]int{0}, "tools", "review", "web__fetch"))
 	if shown == nil {
 		t.Fatal("the review does not say how to accept what it shows")
 	}

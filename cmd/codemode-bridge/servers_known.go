@@ -129,6 +129,9 @@ func remarks(con *console, cfg *config.Config) (warnings, notes []string) {
 	if err := noWorkspace(con, cfg); err != nil {
 		warnings = append(warnings, "evaluation."+err.Error()+"; no path counts as inside it")
 	}
+	if err := lockProblem(con, cfg); err != nil {
+		warnings = append(warnings, err.Error())
+	}
 	warnings = append(warnings, cfg.BoxRemarks()...)
 	for _, caution := range cautions.Of(cfg) {
 		warnings = append(warnings, caution.String())
