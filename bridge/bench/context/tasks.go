@@ -151,6 +151,12 @@ return names.length;`},
 	},
 }
 
+// server is the one whose tools the task needs.
+func (t task) server() string {
+	name, _, _ := strings.Cut(t.direct[0][0].Tool, "__")
+	return name
+}
+
 func docs() (all []string) {
 	for n := 1; n <= 12; n++ {
 		all = append(all, file(fmt.Sprintf("docs/%02d.md", n)))

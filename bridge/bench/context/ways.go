@@ -239,15 +239,15 @@ func (s *stage) play(ctx context.Context, t task, w way) (p played, err error) {
 	if w != direct {
 		p.turns = append(p.turns, turn{})
 		for _, query := range t.find {
-			got, err := s.search(ctx, w, query)
+			c := call{searchTool.Name, map[string]any{"query": query}}
+			if w == bridge { // whose eval tool names the servers
+				c.Tool, c.Args["server"] = "search_tools", t.server()
+			}
+			got, err := s.search(ctx, w, c)
 			if err != nil {
 				return p, err
 			}
-			name := "search_tools"
-			if w == found {
-				name = searchTool.Name
-			}
-			p.turns[0].sent = append(p.turns[0].sent, written(call{name, map[string]any{"query": query}}))
+			p.turns[0].sent = append(p.turns[0].sent, written(c))
 			p.turns[0].got = append(p.turns[0].got, got)
 		}
 	}
@@ -260,12 +260,12 @@ func (s *stage) play(ctx context.Context, t task, w way) (p played, err error) {
 }
 
 // search finds tools, in one of the two ways that search.
-func (s *stage) search(ctx context.Context, w way, query string) (string, error) {
+func (s *stage) search(ctx context.Context, w way, c call) (string, error) {
 	if w == bridge {
-		return s.call(ctx, s.through, "search_tools", map[string]any{"query": query})
+		return s.call(ctx, s.through, c.Tool, c.Args)
 	}
 	var defs []string
-	for _, d := range s.best(query) {
+	for _, d := range s.best(fmt.Sprint(c.Args["query"])) {
 		defs = append(defs, written(d))
 	}
 	return strings.Join(defs, "\n"), nil
