@@ -55,7 +55,7 @@ var table = map[string][]string{
 	"bridge/audit":         {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/bench":         {"sandbox/wire"},
 	"bridge/bench/asking":  {},
-	"bridge/bench/context": {},
+	"bridge/bench/context": {"bridge/catalog"},
 	"bridge/builtin":       {"profiles/known"},
 	"bridge/canon":         {},
 	"bridge/catalog":       {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl", "profiles"},

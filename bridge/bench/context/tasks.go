@@ -78,7 +78,7 @@ var tasks = []task{
 		scripts: []string{`return await codemode.filesystem__list_directory({path: "/home/me/shop/logs"})`},
 		answer:  "There are monday.log, tuesday.log and wednesday.log.", want: []string{"monday.log", "wednesday.log"},
 	}, {
-		name: "open points of twelve files", ask: "List every line with TODO in the Markdown files of docs, with its file.",
+		name: "open points of twelve files", ask: "List every line with OPEN in the Markdown files of docs, with its file.",
 		find: []string{"list directory", "read file"},
 		direct: [][]call{
 			{{"filesystem__list_directory", map[string]any{"path": file("docs")}}},
@@ -87,9 +87,9 @@ var tasks = []task{
 		scripts: []string{`const text = x => typeof x === "string" ? x : x.content;
 const list = text(await codemode.filesystem__list_directory({path: "/home/me/shop/docs"}));
 const names = [...list.matchAll(/\[FILE\] (\S+\.md)/g)].map(m => m[1]);
-const all = await Promise.all(names.map(async n => text(await codemode.filesystem__read_text_file({path: "/home/me/shop/docs/" + n})).split("\n").filter(l => l.includes("TODO")).map(l => n + ": " + l)));
+const all = await Promise.all(names.map(async n => text(await codemode.filesystem__read_text_file({path: "/home/me/shop/docs/" + n})).split("\n").filter(l => l.includes("OPEN")).map(l => n + ": " + l)));
 return all.flat();`},
-		answer: "Four: 02.md says how to ship, 05.md the tax table, 08.md the refund form, 11.md the holidays.", want: []string{"02.md: TODO", "11.md: TODO"},
+		answer: "Four: 02.md says how to ship, 05.md the tax table, 08.md the refund form, 11.md the holidays.", want: []string{"02.md: OPEN", "11.md: OPEN"},
 	}, {
 		name: "errors in three logs", ask: "How many lines of each file in logs are errors?",
 		find:   []string{"read file"},
@@ -182,7 +182,7 @@ func furnish(dir string) error {
 		return os.WriteFile(path, []byte(text), 0o600)
 	}
 	files := map[string]string{"notes/todo.md": "- call the printer about invoice 311\n- order boxes\n- ask Ben about Friday\n"}
-	open := map[int]string{2: "TODO: say how we ship\n", 5: "TODO: the tax table\n", 8: "TODO: link the refund form\n", 11: "TODO: the holidays\n"}
+	open := map[int]string{2: "OPEN: say how we ship\n", 5: "OPEN: the tax table\n", 8: "OPEN: link the refund form\n", 11: "OPEN: the holidays\n"}
 	for n := 1; n <= 12; n++ {
 		files[fmt.Sprintf("docs/%02d.md", n)] = fmt.Sprintf("# Part %d\n\n", n) +
 			strings.Repeat("The shop sends every parcel on the day of the order, and a note with its number goes to whoever ordered it.\n", 6+n) + open[n]
