@@ -40,7 +40,7 @@ RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./b
 	./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking mutants fuzz frozen pictures release clean
+.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking bench-context mutants fuzz frozen pictures release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,13 @@ bench: build ## direct calls beside the same through the bridge, as a table with
 # BEFORE=PROGRAM plays what was the default before with that older bridge.
 bench-asking: build ## how often a person is asked in ordinary work, and which harmful calls get through: writes docs/asking.md
 	$(GO) run ./bridge/bench/asking -bridge bin/codemode-bridge -before '$(BEFORE)' -dialogs .cache/asking -page docs/asking.md
+
+# Needs Node 22 and npm; MODEL=1 has a model do the tasks by your own key.
+bench-context: build ## how much a model reads: tools listed, found by search, and through the bridge: writes docs/context.md
+	mkdir -p .cache/context
+	cp bridge/bench/context/packages/package.json bridge/bench/context/packages/package-lock.json bridge/bench/context/packages/.npmrc .cache/context/
+	cd .cache/context && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(GO) run ./bridge/bench/context -bridge bin/codemode-bridge -packages .cache/context $(if $(MODEL),-model,-page docs/context.md)
 
 mutants: ## seeded faults: each must make the suite fail
 	$(GO) run ./.ci/mutants

@@ -31,7 +31,7 @@ type SearchResult struct {
 // tokens of a model (o200k), where a letter is a byte. maxBrief bounds one declaration
 // in it.
 const (
-	maxAnswer = 1350
+	maxAnswer = 1280
 	maxBrief  = 700
 )
 
@@ -81,16 +81,13 @@ func (v *View) Search(q SearchQuery) SearchResult {
 	return r
 }
 
-// size is about that of e as JSON.
+// size is that of e in a list, as JSON.
 func size(e Item) int {
-	n := len(`{"name":"","summary":""},`) + len(e.Name) + len(e.Summary)
-	if e.Declaration != "" {
-		n += len(`,"declaration":""`) + len(e.Declaration)
+	text, err := encode(e)
+	if err != nil {
+		return maxAnswer // cannot happen: it is plain text
 	}
-	if len(e.Unmatched) > 0 {
-		n += len(`,"unmatched":[]`) + len(strings.Join(e.Unmatched, `"," `))
-	}
-	return n
+	return len(text) + len(",")
 }
 
 // Note says in a line what the list of tools does not: why there are none, whether

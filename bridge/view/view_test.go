@@ -101,6 +101,39 @@ var (
 	clock = Server{Name: "clock", Builtin: true, Trusted: true}
 )
 
+// Why a server is absent is said in the same words while it fails, whatever it says each
+// time, so that the clients' lists of tools do not change with every attempt.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	state, why := "connecting", ""
+	m := New(configured(t, web, clock), Options{
+		Listed:   func() map[string][]catalog.Definition { return nil },
+		Absent:   func(server string) (string, string) { return state, why },
+		Observed: func(*catalog.Tool, int) catalog.Observation { return catalog.Observation{} },
+		Pins:     pins.Open(""), Hide: func(text string) string { return text }, Log: slog.New(slog.DiscardHandler),
+	})
+	is := func(want string) {
+		t.Helper()
+		for _, a := range m.First().Catalog.Absent() {
+			if a.Why != want {
+				t.Errorf("%s is absent since %q, want %q", a.Server, a.Why, want)
+			}
+		}
+	}
+	is("connecting")
+	state, why = "failed", "exit status 1 at 14:02"
+	is("failed: exit status 1 at 14:02")
+	why = "exit status 1 at 14:03"
+	is("failed: exit status 1 at 14:02")
+	why = "" // it is being tried again
+	is("failed: exit status 1 at 14:02")
+	state = "needs a login"
+	is("needs a login")
+	if n := len(m.First().Catalog.Absent()); n != 2 {
+		t.Errorf("%d servers are absent", n)
+	}
+}
+
 // What a server had in the last run stands in for what it has not listed yet.
 func TestTheLastRunStandsIn(t *testing.T) {
 	t.Parallel()
