@@ -1,11 +1,14 @@
 package config
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // minToken is the least length of a token: a shorter one could be guessed.
@@ -65,11 +68,15 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 			return
 		}
 		*digest = Digest(raw)
-	case f.sound(at + "/token"):
+	case f.sound(at + "/token"), token.missing:
 		value = at + "/token"
 		if !reference.MatchString(written(f.places[value])) || strings.Contains(written(f.places[value]), ":-") {
-			f.at(value, "a token may not stand in the file", `name a variable: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
+			f.at(value, "a token may not stand in the file", `name a variable or a secret: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
 			return
+		}
+		if token.missing {
+			*digest = Digest(unguessable(token.Origin()))
+			break
 		}
 		if len(token.Reveal()) < minToken {
 			f.at(value, fmt.Sprintf("the token is shorter than %d characters", minToken), "make one with: openssl rand -hex 32")
@@ -86,6 +93,17 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 		f.at(value, "the same token is there twice", "give each its own, so that one can be taken back")
 	}
 	b.digests[*digest] = true
+}
+
+// missingKey is for the digests that stand for tokens that nobody has asked for.
+var missingKey = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
+
+// unguessable is a digest that no token has: it tells those that are missing apart, and
+// lets nobody in.
+func unguessable(origin string) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, missingKey())
+	mac.Write([]byte(origin))
+	return [sha256.Size]byte(mac.Sum(nil))
 }
 
 func article(noun string) string {
