@@ -59,8 +59,12 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 	case f.has(at+"/sha256") && f.has(at+"/token"):
 		f.at(at+"/token", fmt.Sprintf(`%s has both "sha256" and "token"`, article(b.kind)), "keep one of them")
 		return
-	case f.sound(at + "/sha256"):
+	case f.sound(at + "/sha256"), sum.missing:
 		value = at + "/sha256"
+		if sum.Secret() {
+			f.at(value, `"sha256" is no secret`, `write it, or name the token itself: "token": "${keyring:NAME}"`)
+			return
+		}
 		text := strings.TrimPrefix(sum.Reveal(), "sha256:")
 		raw, err := hex.DecodeString(text)
 		if err != nil || len(raw) != sha256.Size || Digest(raw) == sha256.Sum256(nil) {
@@ -93,6 +97,20 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 		f.at(value, "the same token is there twice", "give each its own, so that one can be taken back")
 	}
 	b.digests[*digest] = true
+}
+
+// Same reports whether two tokens are the same, or what they are called is.
+func (t Token) Same(o Token) bool { return same(t.Token, o.Token, t.Digest, o.Digest) }
+
+// SameToken reports whether two approvers have the same token, or what theirs is called
+// is the same.
+func (a Approver) SameToken(o Approver) bool { return same(a.Token, o.Token, a.Digest, o.Digest) }
+
+func same(a, b Value, aDigest, bDigest Digest) bool {
+	if a.Secret() || b.Secret() {
+		return a.Secret() && b.Secret() && a.Origin() == b.Origin()
+	}
+	return aDigest == bDigest
 }
 
 // missingKey is for the digests that stand for tokens that nobody has asked for.

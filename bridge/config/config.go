@@ -202,9 +202,9 @@ type Server struct {
 	ChangedTools Reaction `json:"changedTools" expand:"no"`
 	// Quarantine is short for a Reaction of ReactionQuarantine to both.
 	Quarantine bool `json:"quarantine,omitempty"`
-	// Unready, if not empty, says why it cannot be started or reached as it is: a secret
-	// that it names is missing. See [Config.WithSecrets].
-	Unready string `json:"-"`
+	// Unready, if not empty, says why it cannot be started or reached as it is: secrets
+	// that it names are missing, or unusable. See [Config.WithSecrets].
+	Unready Problems `json:"-"`
 }
 
 // An Auth says how to log in to a server that requires it.

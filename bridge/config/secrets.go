@@ -16,13 +16,16 @@ import (
 func (c *Config) References(below ...string) []secrets.Reference {
 	var all []secrets.Reference
 	for _, n := range c.named {
-		here := func(at string) bool { return n.path == at || strings.HasPrefix(n.path, at+"/") }
+		here := func(at string) bool { return atOrBelow(n.path, at) }
 		if (len(below) == 0 || slices.ContainsFunc(below, here)) && !slices.Contains(all, n.Reference) {
 			all = append(all, n.Reference)
 		}
 	}
 	return all
 }
+
+// atOrBelow reports whether a JSON pointer is at or below another.
+func atOrBelow(path, at string) bool { return path == at || strings.HasPrefix(path, at+"/") }
 
 // Commands returns the commands that are run for secrets, as they are written.
 func (c *Config) Commands() (all []string) {
@@ -42,12 +45,12 @@ func (c *Config) WithSecrets(found map[secrets.Reference]secrets.Secret) (*Confi
 	return c.again(found)
 }
 
-// SecretTexts returns the secrets that have been filled in, to be hidden wherever they occur.
-// Of one with several lines, a line alone counts, too.
-func (c *Config) SecretTexts() []string {
+// SecretTexts returns the secrets that have been filled in, at or below JSON pointers if
+// there are any, to be hidden wherever they occur. Of one with several lines, a line alone counts, too.
+func (c *Config) SecretTexts(below ...string) []string {
 	var all []string
-	for _, n := range c.named {
-		text := c.found[n.Reference].Reveal()
+	for _, r := range c.References(below...) {
+		text := c.found[r].Reveal()
 		all = append(all, text)
 		if lines := strings.Split(text, "\n"); len(lines) > 1 {
 			for _, line := range lines {
@@ -64,17 +67,24 @@ func (c *Config) SecretTexts() []string {
 // longLine is the length from which a line of a secret is one itself.
 const longLine = 16
 
+// WhyUnready is the first reason why the server is not ready; empty if it is.
+func (s *Server) WhyUnready() string {
+	if len(s.Unready) == 0 {
+		return ""
+	}
+	return s.Unready[0].Error()
+}
+
 // unready says of each server which secret keeps it from starting, and returns the
 // problems that are not about such a server.
 func (c *checker) unready(root string, named []placed, found map[secrets.Reference]secrets.Secret) (others Problems) {
 	others = c.problems
 	for _, name := range c.config.ServerNames() {
 		at := spot{path: root}.below(name).path
-		within := func(path string) bool { return path == at || strings.HasPrefix(path, at+"/") }
 		s := c.config.Servers[name]
 		for _, n := range named {
-			if _, asked := found[n.Reference]; !asked && within(n.path) {
-				s.Unready = "nobody has asked for the secrets that it names"
+			if _, asked := found[n.Reference]; !asked && atOrBelow(n.path, at) {
+				s.Unready = append(s.Unready, c.src.problem(where(c.places, n.path, -1), n.path, "nobody has asked for this secret", ""))
 			}
 		}
 		if found == nil {
@@ -82,14 +92,12 @@ func (c *checker) unready(root string, named []placed, found map[secrets.Referen
 		}
 		var own Problems
 		for _, p := range others {
-			if within(p.Path) {
+			if atOrBelow(p.Path, at) {
 				own = append(own, p)
 			}
 		}
-		if own = own.sorted(); len(own) > 0 {
-			s.Unready = own[0].Error()
-		}
-		others = slices.DeleteFunc(others, func(p *FieldError) bool { return within(p.Path) })
+		s.Unready = append(s.Unready, own...).sorted()
+		others = slices.DeleteFunc(others, func(p *FieldError) bool { return atOrBelow(p.Path, at) })
 	}
 	return others
 }

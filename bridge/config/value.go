@@ -49,6 +49,9 @@ func (v Value) Origin() string {
 	return v.Reveal()
 }
 
+// Secret reports whether the text names a secret.
+func (v Value) Secret() bool { return v.origin != nil }
+
 // Origins returns the origins of a list of values.
 func Origins(values []Value) []string {
 	texts := make([]string, len(values))

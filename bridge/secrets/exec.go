@@ -113,9 +113,9 @@ func (r *Resolver) exec(ctx context.Context, command string) (string, *Error) {
 // complained is what a command wrote to its standard error, on one line and without what
 // it printed, which may be a secret.
 func complained(text, printed string) string {
-	for _, line := range strings.Split(printed, "\n") {
-		if line = strings.TrimSpace(line); len(line) >= 4 { // shorter ones are parts of words
-			text = strings.ReplaceAll(text, line, "[hidden]")
+	for _, part := range append(strings.Split(printed, "\n"), strings.Fields(printed)...) {
+		if part = strings.TrimSpace(part); len(part) >= 4 { // shorter ones are parts of words
+			text = strings.ReplaceAll(text, part, "[hidden]")
 		}
 	}
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {

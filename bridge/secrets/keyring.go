@@ -25,14 +25,31 @@ var ErrNoKey = keyring.ErrNotFound
 // macOS, the Credential Manager of Windows. Its secrets are apart from those of logins.
 func System() Keys { return system{} }
 
-// service is what our secrets are kept under.
-const service = "codemode-bridge/secrets"
+// Service is what our secrets are kept under.
+const Service = "codemode-bridge/secrets"
 
 type system struct{}
 
-func (system) Set(name, text string) error     { return keyring.Set(service, name, text) }
-func (system) Get(name string) (string, error) { return keyring.Get(service, name) }
-func (system) Delete(name string) error        { return keyring.Delete(service, name) }
+func (system) Set(name, text string) error {
+	if err := reachable(); err != nil {
+		return err
+	}
+	return keyring.Set(Service, name, text)
+}
+
+func (system) Get(name string) (string, error) {
+	if err := reachable(); err != nil {
+		return "", err
+	}
+	return keyring.Get(Service, name)
+}
+
+func (system) Delete(name string) error {
+	if err := reachable(); err != nil {
+		return err
+	}
+	return keyring.Delete(Service, name)
+}
 
 // Patient returns a keyring whose operations end when ctx does, or after a while: the
 // system's own know no context, and may be waiting for the person.

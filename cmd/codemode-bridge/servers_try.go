@@ -60,6 +60,13 @@ func tryServers(ctx context.Context, con *console, names []string, all, boxed bo
 		}
 		names = slices.Sorted(maps.Keys(from))
 	}
+	var named []string
+	for _, name := range names {
+		named = append(named, ofServer(name)...)
+	}
+	if cfg, err = con.withSecrets(ctx, cfg, named...); err != nil {
+		return err
+	}
 	rows := make([]doctor.Trial, len(names))
 	var trying sync.WaitGroup
 	logins := logins(con)

@@ -53,7 +53,10 @@ func toolsReview(con *console) *cobra.Command {
 				return err
 			}
 			var secrets recorder.Secrets
-			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
+			if cfg, err = con.withSecrets(c.Context(), cfg); err != nil {
+				return err
+			}
+			secrets.Learn(hidden(cfg, con.Env), con.Env)
 			store := pins.Open(pinFolder(con, cfg.File))
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
