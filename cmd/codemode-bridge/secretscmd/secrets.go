@@ -192,7 +192,7 @@ func (b *Bridge) remove() *cobra.Command {
 			}
 			switch err := s.Remove(args[0]); {
 			case errors.Is(err, secrets.ErrNoKey):
-				return b.Refuse(fmt.Errorf("the keyring has no secret %q", args[0]), "codemode-bridge secrets list")
+				return b.Refuse(fmt.Errorf("the keyring has no secret %q", args[0]), "codemode-bridge secrets list shows those that it has")
 			case err != nil:
 				return b.noKeyring(err)
 			}
