@@ -83,10 +83,15 @@ type Config struct {
 	OverlayDigest Digest `json:"-"`
 
 	places map[string]position // of every value, by its JSON pointer
+	from   origin
+	ground ground // what no box may have
+}
+
+// An origin is what a configuration was read from.
+type origin struct {
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
-	text, overlayText *string
-	ground            ground // what no box may have
+	text, overlay *string
 	// The secrets that it names, and those of them that were asked for; again reads it
 	// with others.
 	named []placed
@@ -108,9 +113,9 @@ type Texts struct {
 
 // Texts returns what the configuration was read from.
 func (c *Config) Texts() Texts {
-	t := Texts{Name: c.File, File: *c.text, OverlayName: c.Overlay}
-	if c.overlayText != nil {
-		t.Overlay = *c.overlayText
+	t := Texts{Name: c.File, File: *c.from.text, OverlayName: c.Overlay}
+	if c.from.overlay != nil {
+		t.Overlay = *c.from.overlay
 	}
 	return t
 }
@@ -462,7 +467,7 @@ func parse(name string, data []byte, env Env, policy []profiles.Options, how rea
 	}
 	c, err := build(src, tree, env, policy, how)
 	if err == nil {
-		c.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
+		c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
 			return parse(name, data, env, policy, reading{how.lenient, found})
 		}
 	}
@@ -476,7 +481,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
 	}
 	text := string(src.text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]position{}, text: &text}
+	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]position{}, from: origin{text: &text}}
 	c.setDefaults()
 	found := newFindings(src)
 	d := &decoder{findings: found, env: env, reading: how}
@@ -491,7 +496,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 	check.approvals()
 	check.evaluation(policy)
 	check.boxes()
-	c.named, c.found = d.named, how.found
+	c.from.named, c.from.found = d.named, how.found
 	if problems := check.unready(found.serverRoot(), d.named, how.found); len(problems) > 0 {
 		return nil, problems.sorted()
 	}

@@ -90,8 +90,8 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 	}
 	c.OverlayDigest = sha256.Sum256(o.Data)
 	text := string(o.Data)
-	c.overlayText = &text
-	c.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
+	c.from.overlay = &text
+	c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
 		return parseOverlaid(name, data, o, env, policy, reading{how.lenient, found})
 	}
 	return c, nil

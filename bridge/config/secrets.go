@@ -15,7 +15,7 @@ import (
 // disabled servers excepted; without pointers, all of them.
 func (c *Config) References(below ...string) []secrets.Reference {
 	var all []secrets.Reference
-	for _, n := range c.named {
+	for _, n := range c.from.named {
 		here := func(at string) bool { return atOrBelow(n.path, at) }
 		if (len(below) == 0 || slices.ContainsFunc(below, here)) && !slices.Contains(all, n.Reference) {
 			all = append(all, n.Reference)
@@ -42,7 +42,7 @@ func (c *Config) Commands() (all []string) {
 // anywhere else that is a mistake, with its place. Changes that were made to c since it
 // was read are not in the result.
 func (c *Config) WithSecrets(found map[secrets.Reference]secrets.Secret) (*Config, error) {
-	return c.again(found)
+	return c.from.again(found)
 }
 
 // SecretTexts returns the secrets that have been filled in, at or below JSON pointers if
@@ -50,7 +50,7 @@ func (c *Config) WithSecrets(found map[secrets.Reference]secrets.Secret) (*Confi
 func (c *Config) SecretTexts(below ...string) []string {
 	var all []string
 	for _, r := range c.References(below...) {
-		text := c.found[r].Reveal()
+		text := c.from.found[r].Reveal()
 		all = append(all, text)
 		if lines := strings.Split(text, "\n"); len(lines) > 1 {
 			for _, line := range lines {

@@ -12,63 +12,18 @@ import (
 	"unicode"
 )
 
-// operators mean something to a shell. Nothing here does that, so that they must be
-// quoted: else somebody expects it.
-const operators = "|&;<>()$`*?"
-
-// words splits a command like a shell that expands nothing: at blanks, except within
-// quotes. Nothing is special in single quotes; in double quotes a backslash makes a quote
-// or a backslash plain, and elsewhere it is plain itself. The error is an [Error].
-func words(command string) ([]string, error) {
-	var all []string
-	var word strings.Builder
-	begun := false
-	var quote rune
-	runes := []rune(command)
-	for i := 0; i < len(runes); i++ {
-		c := runes[i]
-		switch {
-		case c == 0:
-			return nil, &Error{`"${exec:...}" holds a NUL character`, ""}
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == '"' && c == '\\' && i+1 < len(runes) && (runes[i+1] == '"' || runes[i+1] == '\\'):
-			i++
-			word.WriteRune(runes[i])
-		case quote != 0:
-			word.WriteRune(c)
-		case c == '\'' || c == '"':
-			quote, begun = c, true
-		case unicode.IsSpace(c):
-			if begun {
-				all = append(all, word.String())
-				word.Reset()
-				begun = false
-			}
-		case strings.ContainsRune("|&;<>`$", c):
-			return nil, &Error{fmt.Sprintf(`"${exec:...}" has %q, and no shell runs the command`, c), "put it in single quotes, or write a script and name that"}
-		default:
-			begun = true
-			word.WriteRune(c)
-		}
-	}
-	if quote != 0 {
-		return nil, &Error{fmt.Sprintf(`"${exec:...}" has a %c without its end`, quote), ""}
-	}
-	if begun {
-		all = append(all, word.String())
-	}
-	if len(all) == 0 || all[0] == "" {
-		return nil, &Error{`"${exec:...}" names no program`, `write "${exec:op read op://vault/item/field}"`}
-	}
-	return all, nil
-}
-
 // maxComplaint is how much of a command's standard error an error shows, in characters.
 const maxComplaint = 300
 
-// exec runs a command, and returns what it printed.
-func (r *Resolver) exec(ctx context.Context, command string) (string, *Error) {
+// surroundings are what a command runs in.
+type surroundings struct {
+	place   place
+	environ []string
+	timeout time.Duration
+}
+
+// run runs a command, and returns what it printed.
+func run(ctx context.Context, command string, in surroundings) (string, *Error) {
 	all, err := words(command)
 	if err != nil {
 		var wrong *Error
@@ -77,18 +32,17 @@ func (r *Resolver) exec(ctx context.Context, command string) (string, *Error) {
 	}
 	program := all[0]
 	if strings.ContainsRune(program, '/') || strings.ContainsRune(program, filepath.Separator) {
-		path, wrong := r.path(program)
+		path, wrong := in.place.path(program)
 		if wrong != nil {
 			return "", wrong
 		}
 		program = path
 	}
-	timeout := r.timeout()
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it did not end within %v", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, in.timeout, fmt.Errorf("it did not end within %v", in.timeout))
 	defer cancel()
 	c := exec.CommandContext(ctx, program, all[1:]...)
 	out, complaint := &bounded{limit: maxSecret + 2, whole: true}, &bounded{limit: 4 * maxComplaint}
-	c.Stdout, c.Stderr, c.Dir, c.Env = out, complaint, r.Folder, r.Environ
+	c.Stdout, c.Stderr, c.Dir, c.Env = out, complaint, in.place.folder, in.environ
 	alone(c)
 	c.WaitDelay = time.Second // for what it started, and left with its output
 	err = c.Run()
@@ -131,14 +85,6 @@ func complained(text, printed string) string {
 		text = string(runes[:maxComplaint]) + "..."
 	}
 	return text
-}
-
-// quoted is a word as a person would type it.
-func quoted(word string) string {
-	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(operators+`'"`, r) }) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
 }
 
 // A bounded keeps the beginning of what is written to it. If it is to have the whole, it

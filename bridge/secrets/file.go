@@ -9,28 +9,31 @@ import (
 	"strings"
 )
 
+// A place is where paths start.
+type place struct{ folder, home string }
+
 // path makes a path absolute: "~" is the home folder, and a relative one starts from the
 // configuration's.
-func (r *Resolver) path(written string) (string, *Error) {
+func (p place) path(written string) (string, *Error) {
 	path := written
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
-		if r.Home == "" {
+		if p.home == "" {
 			return "", &Error{fmt.Sprintf(`%s starts with "~", but the home folder is not known`, written), "set HOME, or write the path"}
 		}
-		path = filepath.Join(r.Home, rest)
+		path = filepath.Join(p.home, rest)
 	}
 	if !filepath.IsAbs(path) {
-		if r.Folder == "" {
+		if p.folder == "" {
 			return "", &Error{fmt.Sprintf("%s is a relative path, and nobody knows from where", written), "write the whole path"}
 		}
-		path = filepath.Join(r.Folder, path)
+		path = filepath.Join(p.folder, path)
 	}
 	return filepath.Clean(path), nil
 }
 
-// file reads a secret. Others may neither read the file nor have it in their hands.
-func (r *Resolver) file(written string) (string, *Error) {
-	path, wrong := r.path(written)
+// readFile reads a secret. Others may neither read the file nor have it in their hands.
+func readFile(from place, written string) (string, *Error) {
+	path, wrong := from.path(written)
 	if wrong != nil {
 		return "", wrong
 	}

@@ -98,11 +98,8 @@ func (p patient) wait(do func() (string, error)) (string, error) {
 }
 
 // fromKeyring gets a secret of the keyring.
-func (r *Resolver) fromKeyring(ctx context.Context, name string) (string, *Error) {
-	if r.Keyring == nil {
-		return "", NoKeyring(errors.New("there is none"))
-	}
-	text, err := Patient(ctx, r.Keyring, r.timeout()).Get(name)
+func fromKeyring(keys Keys, name string) (string, *Error) {
+	text, err := keys.Get(name)
 	switch {
 	case errors.Is(err, ErrNoKey):
 		return "", &Error{fmt.Sprintf("the keyring has no secret %q", name), "codemode-bridge secrets set " + name}

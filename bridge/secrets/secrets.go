@@ -10,12 +10,9 @@
 package secrets
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf8"
 )
 
@@ -37,12 +34,6 @@ type Reference struct {
 
 // String returns the reference as a configuration has it.
 func (r Reference) String() string { return "${" + string(r.Kind) + ":" + r.Name + "}" }
-
-// An Error says why a reference means nothing, or why its secret could not be had, and
-// what to do about it.
-type Error struct{ Message, Hint string }
-
-func (e *Error) Error() string { return e.Message }
 
 // NameForm is the form of the names of secrets in the keyring.
 var NameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
@@ -95,84 +86,6 @@ func (s Secret) Reveal() string {
 
 // Found returns the secret with a text.
 func Found(text string) Secret { return Secret{text: &text} }
-
-// A Resolver gets secrets. The zero value finds files by absolute paths, and has no
-// keyring.
-type Resolver struct {
-	// Folder is where relative paths start, and what programs run in; Home is what "~"
-	// means, empty if nobody knows.
-	Folder, Home string
-	// Keyring is asked for one secret at a time; nil: there is none.
-	Keyring Keys
-	// Timeout bounds each question to the keyring, and each command; 10 s if zero.
-	Timeout time.Duration
-	// Environ is what commands get; nil: the environment of this process.
-	Environ []string
-}
-
-// defaultTimeout is long enough for a person to touch a key.
-const defaultTimeout = 10 * time.Second
-
-func (r *Resolver) timeout() time.Duration {
-	if r.Timeout > 0 {
-		return r.Timeout
-	}
-	return defaultTimeout
-}
-
-// parallel is how many commands run at the same time.
-const parallel = 4
-
-// Resolve gets the secrets of all references. Equal ones are resolved once: a command
-// runs once however often it is named. When ctx ends, what is still missing has an error.
-func (r *Resolver) Resolve(ctx context.Context, all []Reference) map[Reference]Secret {
-	found := make(map[Reference]Secret, len(all))
-	var mu sync.Mutex
-	note := func(one Reference, text string, err *Error) {
-		if err == nil {
-			text, err = checked(one, text)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			found[one] = Secret{Err: err}
-			return
-		}
-		found[one] = Found(text)
-	}
-	var running sync.WaitGroup
-	var keys []Reference
-	slots := make(chan struct{}, parallel)
-	seen := make(map[Reference]bool, len(all))
-	for _, one := range all {
-		if seen[one] {
-			continue
-		}
-		seen[one] = true
-		switch one.Kind {
-		case Keyring:
-			keys = append(keys, one)
-		case File:
-			text, err := r.file(one.Name)
-			note(one, text, err)
-		case Exec:
-			running.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				text, err := r.exec(ctx, one.Name)
-				note(one, text, err)
-			})
-		default:
-			note(one, "", &Error{"nobody knows how to get " + one.String(), ""})
-		}
-	}
-	for _, one := range keys { // one after the other: each may ask the person something
-		text, err := r.fromKeyring(ctx, one.Name)
-		note(one, text, err)
-	}
-	running.Wait()
-	return found
-}
 
 // checked removes the line break at the end of a secret, and refuses what can't be one.
 func checked(r Reference, text string) (string, *Error) {
