@@ -119,7 +119,7 @@ func examination(ctx context.Context, con *console, path string, limit time.Dura
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },
 		Short:   func(path string) string { return con.HomeShort(path) },
-		Hide:    secrets.Hide,
+		Hide:    secrets.Hide, ArgSecrets: recorder.ArgSecrets,
 	}
 }
 

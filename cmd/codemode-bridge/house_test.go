@@ -98,7 +98,7 @@ var table = map[string][]string{
 	"bridge/seal":         {},
 	"bridge/secrets":      {},
 	"bridge/secretstest":  {},
-	"bridge/setup":        {"bridge/atomicfile", "bridge/canon", "bridge/clients", "bridge/config", "bridge/workspace", "profiles", "profiles/known"},
+	"bridge/setup":        {"bridge/atomicfile", "bridge/canon", "bridge/clients", "bridge/config", "bridge/secrets", "bridge/workspace", "profiles", "profiles/known"},
 	"bridge/sqlstore":     {"bridge/approval", "bridge/ledger"},
 	"bridge/sso":          {},
 	"bridge/ssotest":      {},
@@ -173,7 +173,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/boxcmd":       {"bridge/config", "bridge/learned", "bridge/setup", "bridge/upstream", "bridge/workspace", "cmd/codemode-bridge/cli", "sandbox/confine"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
+	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
 	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }

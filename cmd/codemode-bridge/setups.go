@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/setupcmd"
 )
@@ -30,6 +31,7 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Pin: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
 			return pinTools(ctx, con, path, text, taking)
 		},
+		Keyring: con.keyring, ArgSecrets: recorder.ArgSecrets,
 		Refuse: func(err error, hint string) error { return &configError{err, hint} },
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
@@ -34,6 +35,9 @@ type Bridge struct {
 	// Pin starts the servers of a configuration that is about to be written, and accepts
 	// the tools that they list.
 	Pin func(ctx context.Context, path string, text []byte, taking []*setup.Server) error
+	// Keyring is the user's keyring, and ArgSecrets returns the secrets among arguments.
+	Keyring    func() (secrets.Store, error)
+	ArgSecrets func(args []string) []string
 	// Refuse makes an error about the setup as a whole, with a hint what to do.
 	Refuse func(err error, hint string) error
 }
