@@ -153,7 +153,7 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 			return err
 		}
 	}
-	return writeFirst(con, found, path, file, text)
+	return writeFirst(con, o, found, path, file, text)
 }
 
 // bringOver offers what the person has allowed their clients to call without asking.
@@ -221,7 +221,7 @@ func firstQuestion(con *Bridge, o initOptions, path string, plan setup.Plan, tak
 }
 
 // writeFirst writes a new configuration, and says what to do next.
-func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.File, text []byte) error {
+func writeFirst(con *Bridge, o initOptions, found *setup.Import, path string, file *clients.File, text []byte) error {
 	result := firstResult(found, path, true)
 	if file.Existed {
 		backup, err := file.Backup()
@@ -240,7 +240,7 @@ func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.Fil
 	}
 	fmt.Fprintf(con.Err, "wrote %s, which only you can read\n", con.HomeShort(path))
 	taken := found.New()
-	tellSecrets(con, taken)
+	tellSecrets(con, taken, con.HasPerson() && !o.yes)
 	for _, line := range setup.PinnedWords(taken, con.Typed("tools review"), con.Typed("init --force")) {
 		con.Told("%s", line)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"codemode-bridge/bridge/secrets"
@@ -99,20 +100,20 @@ func keepSecrets(ctx context.Context, con *Bridge, servers []*setup.Server, path
 }
 
 // tellSecrets says which values that look like secrets stand in a new configuration.
-func tellSecrets(con *Bridge, servers []*setup.Server) {
+func tellSecrets(con *Bridge, servers []*setup.Server, asked bool) {
 	left := setup.Literals(servers, con.ArgSecrets)
 	if len(left) == 0 {
 		return
 	}
-	one := left[0]
-	con.Told(`%s that %s like a secret %s in it as your clients had %s; better: %s, and "${keyring:%s}" in its place (doctor lists them)`,
-		cli.Count(len(left), "value"), plural(len(left), "looks", "look"), plural(len(left), "stands", "stand"), plural(len(left), "it", "them"),
-		con.Typed("secrets set "+one.Name), one.Name)
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
+	words := "1 value that looks like a secret stands in it as your clients had it"
+	if len(left) > 1 {
+		words = fmt.Sprintf("%d values that look like secrets stand in it as your clients had them", len(left))
 	}
-	return more
+	if !asked {
+		words += ", and nobody was asked to move it"
+		if len(left) > 1 {
+			words = strings.TrimSuffix(words, "it") + "them"
+		}
+	}
+	con.Told(`%s: %s, then write "${keyring:%s}" in its place; doctor lists what is left`, words, con.Typed("secrets set "+left[0].Name), left[0].Name)
 }
