@@ -52,8 +52,8 @@ func (c *checker) auth(s *Server, at string) {
 			c.key(at+"/redirectPort", fmt.Sprintf(`"redirectPort" does nothing where the type is %q`, a.Type), "leave it out")
 		}
 	}
-	if c.sound(at+"/clientSecret") && !reference.MatchString(written(c.places[at+"/clientSecret"])) {
-		c.at(at+"/clientSecret", "a secret may not stand in the file", `name a variable: "clientSecret": "${CLIENT_SECRET}"`)
+	if (c.sound(at+"/clientSecret") || a.ClientSecret.missing) && !reference.MatchString(written(c.places[at+"/clientSecret"])) {
+		c.at(at+"/clientSecret", "a secret may not stand in the file", `name a variable or a secret: "clientSecret": "${CLIENT_SECRET}"`)
 	}
 	if c.sound(at+"/issuer") && !httpsOrLocal(a.Issuer.Reveal()) {
 		c.at(at+"/issuer", `"issuer" is not the https address of an authorization server`, `write "https://host"`)

@@ -1,11 +1,14 @@
 package config
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // minToken is the least length of a token: a shorter one could be guessed.
@@ -56,8 +59,12 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 	case f.has(at+"/sha256") && f.has(at+"/token"):
 		f.at(at+"/token", fmt.Sprintf(`%s has both "sha256" and "token"`, article(b.kind)), "keep one of them")
 		return
-	case f.sound(at + "/sha256"):
+	case f.sound(at + "/sha256"), sum.missing:
 		value = at + "/sha256"
+		if sum.Secret() {
+			f.at(value, `"sha256" is no secret`, `write it, or name the token itself: "token": "${keyring:NAME}"`)
+			return
+		}
 		text := strings.TrimPrefix(sum.Reveal(), "sha256:")
 		raw, err := hex.DecodeString(text)
 		if err != nil || len(raw) != sha256.Size || Digest(raw) == sha256.Sum256(nil) {
@@ -65,11 +72,15 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 			return
 		}
 		*digest = Digest(raw)
-	case f.sound(at + "/token"):
+	case f.sound(at + "/token"), token.missing:
 		value = at + "/token"
 		if !reference.MatchString(written(f.places[value])) || strings.Contains(written(f.places[value]), ":-") {
-			f.at(value, "a token may not stand in the file", `name a variable: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
+			f.at(value, "a token may not stand in the file", `name a variable or a secret: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
 			return
+		}
+		if token.missing {
+			*digest = Digest(unguessable(token.Origin()))
+			break
 		}
 		if len(token.Reveal()) < minToken {
 			f.at(value, fmt.Sprintf("the token is shorter than %d characters", minToken), "make one with: openssl rand -hex 32")
@@ -86,6 +97,31 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 		f.at(value, "the same token is there twice", "give each its own, so that one can be taken back")
 	}
 	b.digests[*digest] = true
+}
+
+// Same reports whether two tokens are the same, or what they are called is.
+func (t Token) Same(o Token) bool { return same(t.Token, o.Token, t.Digest, o.Digest) }
+
+// SameToken reports whether two approvers have the same token, or what theirs is called
+// is the same.
+func (a Approver) SameToken(o Approver) bool { return same(a.Token, o.Token, a.Digest, o.Digest) }
+
+func same(a, b Value, aDigest, bDigest Digest) bool {
+	if a.Secret() || b.Secret() {
+		return a.Secret() && b.Secret() && a.Origin() == b.Origin()
+	}
+	return aDigest == bDigest
+}
+
+// missingKey is for the digests that stand for tokens that nobody has asked for.
+var missingKey = sync.OnceValue(func() []byte { return []byte(rand.Text()) })
+
+// unguessable is a digest that no token has: it tells those that are missing apart, and
+// lets nobody in.
+func unguessable(origin string) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, missingKey())
+	mac.Write([]byte(origin))
+	return [sha256.Size]byte(mac.Sum(nil))
 }
 
 func article(noun string) string {

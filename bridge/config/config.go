@@ -14,8 +14,9 @@
 //	                                                           │
 //	      Problems, sorted by place ◀─ checker, profiles.Parse ┘
 //
-// Strings under servers and http may name variables ("${TOKEN}"). The value of a
-// variable is kept in a [Value], which no print, log or error shows.
+// Strings under servers, http and approvals may name variables ("${TOKEN}") and secrets
+// ("${keyring:TOKEN}"). Their values are kept in a [Value], which no print, log or error
+// shows. Parse asks for no secret: see [Config.WithSecrets].
 //
 // Nothing here reads the environment by itself: the caller says how variables
 // are looked up. Only the program may import this package.
@@ -39,6 +40,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/profiles"
 
 	"github.com/tailscale/hujson"
@@ -67,6 +69,7 @@ type Config struct {
 	Runs         Runs      `json:"runs"`
 	Audit        Audit     `json:"audit"`
 	Approvals    Approvals `json:"approvals" expand:"yes"`
+	Secrets      Secrets   `json:"secrets"`
 	Log          Log       `json:"log"`
 
 	// Profiles is the policy, built from Evaluation.
@@ -81,11 +84,24 @@ type Config struct {
 	OverlayDigest Digest `json:"-"`
 
 	places map[string]position // of every value, by its JSON pointer
+	from   origin
+	ground ground // what no box may have
+}
+
+// An origin is what a configuration was read from.
+type origin struct {
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
-	text, overlayText *string
-	ground            ground // what no box may have
+	text, overlay *string
+	// The secrets that it names, and those of them that were asked for; again reads it
+	// with others.
+	named []placed
+	found map[secrets.Reference]secrets.Secret
+	again func(map[secrets.Reference]secrets.Secret) (*Config, error)
 }
+
+// Env looks a variable up, as os.LookupEnv does. A nil Env knows none.
+type Env = func(name string) (string, bool)
 
 // Texts are a configuration as it was written, before any variable is filled
 // in: the file and, where there is one, its overlay.
@@ -98,9 +114,9 @@ type Texts struct {
 
 // Texts returns what the configuration was read from.
 func (c *Config) Texts() Texts {
-	t := Texts{Name: c.File, File: *c.text, OverlayName: c.Overlay}
-	if c.overlayText != nil {
-		t.Overlay = *c.overlayText
+	t := Texts{Name: c.File, File: *c.from.text, OverlayName: c.Overlay}
+	if c.from.overlay != nil {
+		t.Overlay = *c.from.overlay
 	}
 	return t
 }
@@ -110,20 +126,20 @@ func (t Texts) WithoutOverlay() Texts { return Texts{Name: t.Name, File: t.File}
 
 // Parse reads the texts as [Parse] and [ParseOverlaid] do.
 func (t Texts) Parse(env Env, policy ...profiles.Options) (*Config, error) {
-	return t.parse(env, policy, false)
+	return t.parse(env, policy, reading{})
 }
 
 // Recall is Parse for texts that were in force once. A variable that is no longer
 // set is not a mistake: its value is empty. The result is for comparing, not for use.
 func (t Texts) Recall(env Env, policy ...profiles.Options) (*Config, error) {
-	return t.parse(env, policy, true)
+	return t.parse(env, policy, reading{lenient: true})
 }
 
-func (t Texts) parse(env Env, policy []profiles.Options, lenient bool) (*Config, error) {
+func (t Texts) parse(env Env, policy []profiles.Options, how reading) (*Config, error) {
 	if t.OverlayName == "" {
-		return parse(t.Name, []byte(t.File), env, policy, lenient)
+		return parse(t.Name, []byte(t.File), env, policy, how)
 	}
-	return parseOverlaid(t.Name, []byte(t.File), Overlay{t.OverlayName, []byte(t.Overlay)}, env, policy, lenient)
+	return parseOverlaid(t.Name, []byte(t.File), Overlay{t.OverlayName, []byte(t.Overlay)}, env, policy, how)
 }
 
 // A Server is one upstream server.
@@ -192,6 +208,9 @@ type Server struct {
 	ChangedTools Reaction `json:"changedTools" expand:"no"`
 	// Quarantine is short for a Reaction of ReactionQuarantine to both.
 	Quarantine bool `json:"quarantine,omitempty"`
+	// Unready, if not empty, says why it cannot be started or reached as it is: secrets
+	// that it names are missing, or unusable. See [Config.WithSecrets].
+	Unready Problems `json:"-"`
 }
 
 // An Auth says how to log in to a server that requires it.
@@ -277,6 +296,12 @@ type Windows struct {
 	Linger Duration `json:"linger,omitempty" range:"1s..24h"`
 }
 
+// Secrets says how secrets are asked for.
+type Secrets struct {
+	// Timeout bounds each question to the keyring, and each command.
+	Timeout Duration `json:"timeout" range:"1s..5m"`
+}
+
 // Scripts says where saved scripts are.
 type Scripts struct {
 	// Dir is the folder, absolute; empty means that the environment names none.
@@ -355,6 +380,7 @@ func (c *Config) setDefaults() {
 		MaxBody:     4 << 20,
 	}
 	c.Windows = Windows{Share: true}
+	c.Secrets = Secrets{duration("10s")}
 	c.Approvals.setDefaults()
 	c.Runs = Runs{Journal: 32 << 20}
 	c.Audit = Audit{Enabled: true, Durability: DurabilityDefault}
@@ -447,30 +473,35 @@ func read(path string) ([]byte, error) {
 // are passed on to [profiles.Parse]. The error is [Problems] when the content
 // is wrong; every mistake of the file is in it, sorted by place.
 func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Config, error) {
-	return parse(name, data, env, policy, false)
+	return parse(name, data, env, policy, reading{})
 }
 
-func parse(name string, data []byte, env Env, policy []profiles.Options, lenient bool) (*Config, error) {
+func parse(name string, data []byte, env Env, policy []profiles.Options, how reading) (*Config, error) {
 	src := newSource(name, data)
 	tree, problem := src.parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
-	return build(src, tree, env, policy, lenient)
+	c, err := build(src, tree, env, policy, how)
+	if err == nil {
+		c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
+			return parse(name, data, env, policy, reading{how.lenient, found})
+		}
+	}
+	return c, err
 }
 
-// build makes a configuration of the syntax tree of a source. If lenient, a
-// variable that is not set is no mistake.
-func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, lenient bool) (*Config, error) {
+// build makes a configuration of the syntax tree of a source.
+func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, how reading) (*Config, error) {
 	file, err := filepath.Abs(src.file)
 	if err != nil {
 		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
 	}
 	text := string(src.text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]position{}, text: &text}
+	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]position{}, from: origin{text: &text}}
 	c.setDefaults()
 	found := newFindings(src)
-	d := &decoder{found, env, lenient}
+	d := &decoder{findings: found, env: env, reading: how}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
 	check := &checker{found, c, env}
 	check.identity()
@@ -482,8 +513,9 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, l
 	check.approvals()
 	check.evaluation(policy)
 	check.boxes()
-	if len(found.problems) > 0 {
-		return nil, found.problems.sorted()
+	c.from.named, c.from.found = d.named, how.found
+	if problems := check.unready(found.serverRoot(), d.named, how.found); len(problems) > 0 {
+		return nil, problems.sorted()
 	}
 	for path := range found.places {
 		at := where(found.places, path, -1)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codemode-bridge/bridge/secrets"
+
 	"github.com/tailscale/hujson"
 )
 
@@ -25,8 +27,22 @@ import (
 //	keys    "fold": keys of this map that differ only in case are one key
 type decoder struct {
 	*findings
-	env     Env
+	env Env
+	reading
+	named []placed // the secrets that the texts name, except those of disabled servers
+}
+
+// A reading is how a configuration is read.
+type reading struct {
 	lenient bool // no variable has to be set
+	// found are the secrets that were asked for; if it is nil, none were.
+	found map[secrets.Reference]secrets.Secret
+}
+
+// placed is a reference to a secret in a value.
+type placed struct {
+	path string
+	secrets.Reference
 }
 
 // A spot is a value's place in the file together with what it inherits there.
@@ -113,8 +129,8 @@ func (d *decoder) decode(v hujson.Value, dst reflect.Value, s spot) {
 	}
 	switch {
 	case t == valueType:
-		if text, shown, ok := d.text(v, s); ok || s.lenient {
-			dst.Set(reflect.ValueOf(newValue(text, shown)))
+		if value, ok := d.text(v, s); ok || s.lenient || value.origin != nil {
+			dst.Set(reflect.ValueOf(value))
 		}
 		return
 	case t == rawType, reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
@@ -133,7 +149,7 @@ func (d *decoder) decode(v hujson.Value, dst reflect.Value, s spot) {
 	case reflect.Slice:
 		d.list(v, dst, s)
 	case reflect.String:
-		if text, _, ok := d.text(v, s); ok {
+		if text, _, ok := d.plain(v, s); ok {
 			dst.SetString(text)
 		}
 	case reflect.Bool:
@@ -153,7 +169,7 @@ func (d *decoder) worded(v hujson.Value, dst reflect.Value, s spot) {
 		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q must be a string with a unit, found a number", s.name), unitHint[dst.Type()])
 		return
 	}
-	text, shown, ok := d.text(v, s)
+	text, shown, ok := d.plain(v, s)
 	if !ok {
 		return
 	}
@@ -367,18 +383,28 @@ func bound(text string, t reflect.Type) int64 {
 	return n
 }
 
+// plain is text for what shows itself, and so can hold no secret.
+func (d *decoder) plain(v hujson.Value, s spot) (text, shown string, ok bool) {
+	value, ok := d.text(v, s)
+	if ok && value.origin != nil {
+		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q can be no secret", s.name), "write it, or name a variable")
+		return "", "", false
+	}
+	return value.Reveal(), value.String(), ok
+}
+
 // text reads a string, variables filled in where the spot says so, and how it
 // may be shown.
-func (d *decoder) text(v hujson.Value, s spot) (text, shown string, ok bool) {
+func (d *decoder) text(v hujson.Value, s spot) (_ Value, ok bool) {
 	if v.Value.Kind() != '"' {
 		d.wrongType(v, s, "a string")
-		return "", "", false
+		return Value{}, false
 	}
 	written, ok := d.literal(v, s)
 	if !ok {
-		return "", "", false
+		return Value{}, false
 	}
-	shown = written
+	shown := written
 	switch s.show {
 	case "never":
 		shown = showSecret(written)
@@ -386,22 +412,32 @@ func (d *decoder) text(v hujson.Value, s spot) (text, shown string, ok bool) {
 		shown = showURL(written)
 	}
 	if !s.expand {
-		return written, shown, true
+		return newValue(written, shown), true
 	}
-	text, slips := expand(written, d.env)
+	x, slips := secrets.Expand(written, d.env, d.found)
+	value := newValue(x.Text, shown)
+	if x.Named != nil {
+		value.origin, value.missing = &x.Origin, x.Missing
+		d.unusable[s.path] = d.unusable[s.path] || x.Missing // nothing can be said of it yet
+	}
+	for _, r := range x.Named {
+		if !s.lenient {
+			d.named = append(d.named, placed{s.path, r})
+		}
+	}
 	for _, slip := range slips {
 		d.unusable[s.path] = true
-		if slip.unset && (s.lenient || d.lenient) {
+		if slip.Unset && (s.lenient || d.lenient) {
 			continue
 		}
 		lit, _ := v.Value.(hujson.Literal)
-		message := slip.message
-		if !slip.unset {
+		message := slip.Message
+		if !slip.Unset {
 			message = fmt.Sprintf("%q: %s", s.name, message)
 		}
-		d.complain(v.StartOffset+within(lit, slip.offset), s.path, message, slip.hint)
+		d.complain(v.StartOffset+within(lit, slip.Offset), s.path, message, slip.Hint)
 	}
-	return text, shown, slips == nil
+	return value, slips == nil
 }
 
 // literal returns the value of a string or key.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/profiles"
 
 	"github.com/tailscale/hujson"
@@ -55,11 +56,11 @@ func LoadOverlaid(path, overlay string, env Env, policy ...profiles.Options) (*C
 // ParseOverlaid is Parse with an overlay. Every problem names the file that it
 // is in.
 func ParseOverlaid(name string, data []byte, o Overlay, env Env, policy ...profiles.Options) (*Config, error) {
-	return parseOverlaid(name, data, o, env, policy, false)
+	return parseOverlaid(name, data, o, env, policy, reading{})
 }
 
-func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, lenient bool) (*Config, error) {
-	if _, err := parse(name, data, env, policy, lenient); err != nil {
+func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, how reading) (*Config, error) {
+	if _, err := parse(name, data, env, policy, how); err != nil {
 		return nil, err
 	}
 	src, over := newSource(name, data), newSource(o.Name, o.Data)
@@ -80,7 +81,7 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 		v.EndOffset += len(src.text) + 1
 	}
 	lay(lower.Value.(*hujson.Object), upper.Value.(*hujson.Object), overlaid)
-	c, err := build(src, lower, env, policy, lenient)
+	c, err := build(src, lower, env, policy, how)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,10 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 	}
 	c.OverlayDigest = sha256.Sum256(o.Data)
 	text := string(o.Data)
-	c.overlayText = &text
+	c.from.overlay = &text
+	c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
+		return parseOverlaid(name, data, o, env, policy, reading{how.lenient, found})
+	}
 	return c, nil
 }
 

@@ -24,6 +24,9 @@ type Locations struct {
 // created.
 func Paths(env Env) (Locations, error) { return locations(runtime.GOOS, env) }
 
+// Home returns the home folder of the user.
+func Home(env Env) (string, bool) { return homeFolder(runtime.GOOS, env) }
+
 const folder = "codemode-bridge"
 
 func locations(system string, env Env) (Locations, error) {

@@ -33,10 +33,7 @@ var (
 
 // servers checks each server and fills in what the file leaves out.
 func (c *checker) servers() {
-	root := "/servers"
-	if !c.sound(root) && c.has("/mcpServers") {
-		root = "/mcpServers"
-	}
+	root := c.serverRoot()
 	for _, name := range c.config.ServerNames() {
 		s := c.config.Servers[name]
 		s.Name = name
@@ -320,9 +317,9 @@ func (c *checker) resolve(s *Server, at string) {
 	absolute := func(v Value, key string) Value {
 		path := c.fromFolder(v.Reveal(), at+"/"+key)
 		if v.Reveal() != v.String() {
-			return newValue(path, v.String())
+			return v.with(path, v.String())
 		}
-		return newValue(path, path)
+		return v.with(path, path)
 	}
 	if c.sound(at + "/cwd") {
 		if s.Cwd.Reveal() == "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -25,9 +26,49 @@ type Value struct {
 	// people's structs without asking for String: of these it prints the
 	// address, whatever the verb.
 	text, shown *string
+	// origin, if not nil, is the text with references in the place of its secrets.
+	origin  *string
+	missing bool // the secrets have not been asked for, or are not to be had
 }
 
-func newValue(text, shown string) Value { return Value{&text, &shown} }
+func newValue(text, shown string) Value { return Value{text: &text, shown: &shown} }
+
+// with returns v with another text and another form of showing it.
+func (v Value) with(text, shown string) Value {
+	v.text, v.shown = &text, &shown
+	return v
+}
+
+// Origin returns the text with references in the place of the secrets that it names
+// ("Bearer ${keyring:GITHUB}"). By it two configurations are compared before anybody
+// has asked for the secrets. Variables are filled in, so it may be secret itself.
+func (v Value) Origin() string {
+	if v.origin != nil {
+		return *v.origin
+	}
+	return v.Reveal()
+}
+
+// Secret reports whether the text names a secret.
+func (v Value) Secret() bool { return v.origin != nil }
+
+// Origins returns the origins of a list of values.
+func Origins(values []Value) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.Origin()
+	}
+	return texts
+}
+
+// OriginMap returns the origins of values with names.
+func OriginMap(values map[string]Value) map[string]string {
+	texts := make(map[string]string, len(values))
+	for k, v := range values {
+		texts[k] = v.Origin()
+	}
+	return texts
+}
 
 // Reveal returns the text itself, for the one place that needs it.
 func (v Value) Reveal() string {
@@ -87,7 +128,7 @@ var (
 // environment: a reference if it is nothing else, and otherwise nothing.
 func showSecret(written string) string {
 	if reference.MatchString(written) && !strings.Contains(written, ":-") {
-		return written
+		return canon.Redact(written) // a command may hold a secret
 	}
 	return hidden
 }
@@ -108,9 +149,9 @@ func hideFlags(args []Value) {
 		switch {
 		case !secretFlag.MatchString(flag):
 		case joined:
-			args[i] = newValue(arg.Reveal(), flag+"="+showSecret(val))
+			args[i] = arg.with(arg.Reveal(), flag+"="+showSecret(val))
 		case i+1 < len(args) && !strings.HasPrefix(args[i+1].String(), "-"):
-			args[i+1] = newValue(args[i+1].Reveal(), showSecret(args[i+1].String()))
+			args[i+1] = args[i+1].with(args[i+1].Reveal(), showSecret(args[i+1].String()))
 		}
 	}
 }

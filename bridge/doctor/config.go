@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"codemode-bridge/bridge/setup"
 )
@@ -38,7 +40,7 @@ func (up *Checkup) readConfig(context.Context) []Finding {
 		one.Level = Warn
 		all = append(all, one)
 	}
-	return append(all, up.configFile()...)
+	return slices.Concat(all, up.configFile(), up.literals())
 }
 
 // configFile checks who else can read or change the configuration.
@@ -53,7 +55,30 @@ func (up *Checkup) configFile() []Finding {
 		all = append(all, failing("", "everybody on this machine can change it", "chmod o-w "+name))
 	}
 	if text, err := os.ReadFile(up.File); err == nil && info.Mode().Perm()&0o044 != 0 && len(setup.Secrets(text)) > 0 {
-		all = append(all, warning("", "it has values of env and headers in it, and others can read it", "chmod 600 "+name+", or write ${NAME} and set the variables"))
+		all = append(all, warning("", "it has values of env and headers in it, and others can read it", "chmod 600 "+name+", or name secrets and variables in their place"))
+	}
+	return all
+}
+
+// literals warns of what looks like a secret and stands in the configuration as it is,
+// once for each server.
+func (up *Checkup) literals() (all []Finding) {
+	text, err := os.ReadFile(up.File)
+	if err != nil {
+		return nil
+	}
+	found := setup.LiteralsIn(text, up.ArgSecrets)
+	for i := 0; i < len(found); {
+		first, places := found[i], []string{}
+		for ; i < len(found) && found[i].Server == first.Server; i++ {
+			places = append(places, found[i].Where)
+		}
+		what := "looks like a secret, and stands"
+		if len(places) > 1 {
+			what = "look like secrets, and stand"
+		}
+		all = append(all, warning(first.Server, fmt.Sprintf("%s %s in the configuration as it is", strings.Join(places, ", "), what),
+			fmt.Sprintf(`%s, and write "${keyring:%s}" in its place; without a keyring "${file:PATH}"`, up.Typed("secrets set "+first.Name), first.Name)))
 	}
 	return all
 }

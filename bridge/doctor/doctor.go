@@ -91,8 +91,10 @@ type Options struct {
 	// as people read it.
 	Typed func(command string) string
 	Short func(path string) string
-	// Hide takes known secrets out of a text.
-	Hide func(text string) string
+	// Hide takes known secrets out of a text, and ArgSecrets finds those among the
+	// arguments of a program.
+	Hide       func(text string) string
+	ArgSecrets func(args []string) []string
 }
 
 // A Problem is something that is wrong, in the words of whoever noticed.

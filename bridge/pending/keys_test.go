@@ -377,7 +377,9 @@ var harmlessKeys = map[string]string{
 	"runs/keep":    "journals are files for their owner alone, and a run that has ended does not go on",
 	"scripts/dir":  "a saved script runs under the profile of whoever runs it, as any script does",
 
-	"windows/share":  "a window is a session with rights of its own, shared process or not",
+	"windows/share":   "a window is a session with rights of its own, shared process or not",
+	"secrets/timeout": "it says how long a secret is waited for, not which",
+
 	"windows/linger": "it says how long a process without windows stays",
 
 	"log/level":  "the log is no record: what was decided and done is in the audit log",

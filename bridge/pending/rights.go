@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
 )
@@ -38,6 +39,9 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	why = append(why, moved(old.Approvals, cfg.Approvals)...)
 	why = append(why, asksMore(old.Approvals, cfg.Approvals)...)
 	why = append(why, unrecorded(old.Audit, cfg.Audit)...)
+	for _, command := range added(old.Commands(), cfg.Commands()) {
+		why = append(why, "secrets: a command is run for one: "+canon.Redact(command))
+	}
 	if old.ID != cfg.ID {
 		why = append(why, fmt.Sprintf("id: it is %q, no longer %q, and so other runs and questions belong to it", cfg.ID, old.ID))
 	}
@@ -135,15 +139,16 @@ func otherWorkspace(was, is []string) (why []string) {
 }
 
 // sameServer reports whether two servers are the same program or address,
-// reached with the same credentials.
+// reached with the same credentials. Of secrets, what they are called counts, because
+// nobody asks for them before the configuration may be taken over.
 func sameServer(was, is *config.Server) bool {
-	same := func(get func(*config.Server) config.Value) bool { return get(was).Reveal() == get(is).Reveal() }
+	same := func(get func(*config.Server) config.Value) bool { return get(was).Origin() == get(is).Origin() }
 	sameAll := func(get func(*config.Server) map[string]config.Value) bool {
-		return maps.Equal(config.RevealMap(get(was)), config.RevealMap(get(is)))
+		return maps.Equal(config.OriginMap(get(was)), config.OriginMap(get(is)))
 	}
 	return was.Type == is.Type && was.Builtin == is.Builtin && was.Auth.Type == is.Auth.Type &&
 		same(func(s *config.Server) config.Value { return s.Command }) &&
-		slices.Equal(config.Reveal(was.Args), config.Reveal(is.Args)) &&
+		slices.Equal(config.Origins(was.Args), config.Origins(is.Args)) &&
 		sameAll(func(s *config.Server) map[string]config.Value { return s.Env }) &&
 		slices.Equal(was.PassEnv, is.PassEnv) &&
 		same(func(s *config.Server) config.Value { return s.Cwd }) &&
@@ -166,14 +171,14 @@ func showsMore(was, is config.Tools) bool {
 // moved says what has changed about where approvers answer, and about who vouches
 // for them. Such a change cannot be shown to be tighter, so every one counts.
 func moved(was, is config.Approvals) (why []string) {
-	if was.Listen.Reveal() != is.Listen.Reveal() {
+	if was.Listen.Origin() != is.Listen.Origin() {
 		why = append(why, fmt.Sprintf("approvals: the page listens on %s instead of %s", is.Listen, was.Listen))
 	}
-	if !slices.Equal(config.Reveal(was.AllowedHosts), config.Reveal(is.AllowedHosts)) {
+	if !slices.Equal(config.Origins(was.AllowedHosts), config.Origins(is.AllowedHosts)) {
 		why = append(why, fmt.Sprintf("approvals: the page answers to the hosts %s instead of %s", is.AllowedHosts, was.AllowedHosts))
 	}
-	if a, b := was.OIDC, is.OIDC; a.Claim != b.Claim || a.Issuer.Reveal() != b.Issuer.Reveal() || a.ClientID.Reveal() != b.ClientID.Reveal() ||
-		a.ClientSecret.Reveal() != b.ClientSecret.Reveal() || a.RedirectURL.Reveal() != b.RedirectURL.Reveal() {
+	if a, b := was.OIDC, is.OIDC; a.Claim != b.Claim || a.Issuer.Origin() != b.Issuer.Origin() || a.ClientID.Origin() != b.ClientID.Origin() ||
+		a.ClientSecret.Origin() != b.ClientSecret.Origin() || a.RedirectURL.Origin() != b.RedirectURL.Origin() {
 		why = append(why, fmt.Sprintf("approvals: single sign-on is changed: %s instead of %s", provider(b), provider(a)))
 	}
 	return why
@@ -189,7 +194,7 @@ func provider(o config.OIDC) string {
 // asksMore says who else learns of questions, and how many more there may be.
 func asksMore(was, is config.Approvals) (why []string) {
 	for _, hook := range is.Webhooks {
-		if !slices.ContainsFunc(was.Webhooks, func(had config.Webhook) bool { return had.URL.Reveal() == hook.URL.Reveal() }) {
+		if !slices.ContainsFunc(was.Webhooks, func(had config.Webhook) bool { return had.URL.Origin() == hook.URL.Origin() }) {
 			why = append(why, fmt.Sprintf("approvals: the webhook %s is told of questions", hook.URL))
 		}
 	}
@@ -234,18 +239,18 @@ func lets(was, is config.HTTP) (why []string) {
 			why = append(why, "http: no token is asked for")
 		}
 		for _, token := range is.Tokens {
-			if !slices.ContainsFunc(was.Tokens, func(had config.Token) bool { return had.Name == token.Name && had.Digest == token.Digest }) {
+			if !slices.ContainsFunc(was.Tokens, func(had config.Token) bool { return had.Name == token.Name && had.Same(token) }) {
 				why = append(why, fmt.Sprintf("http: the token of %s is new, or another", token.Name))
 			}
 		}
 	}
-	if was.Listen.Reveal() != is.Listen.Reveal() {
+	if was.Listen.Origin() != is.Listen.Origin() {
 		why = append(why, fmt.Sprintf("http: it listens on %s instead of %s", is.Listen, was.Listen))
 	}
-	if len(added(config.Reveal(was.AllowedHosts), config.Reveal(is.AllowedHosts))) > 0 {
+	if len(added(config.Origins(was.AllowedHosts), config.Origins(is.AllowedHosts))) > 0 {
 		why = append(why, fmt.Sprintf("http: it answers to the hosts %s instead of %s", is.AllowedHosts, was.AllowedHosts))
 	}
-	if len(added(config.Reveal(was.AllowedOrigins), config.Reveal(is.AllowedOrigins))) > 0 {
+	if len(added(config.Origins(was.AllowedOrigins), config.Origins(is.AllowedOrigins))) > 0 {
 		why = append(why, fmt.Sprintf("http: it answers pages of %s instead of %s", is.AllowedOrigins, was.AllowedOrigins))
 	}
 	return why
@@ -326,7 +331,9 @@ func rights(one *config.Approver) string {
 	if one.Login != "" {
 		text += ", login " + one.Login
 	}
-	if one.Digest != (config.Digest{}) {
+	if one.Token.Secret() {
+		text += ", token " + canon.Redact(one.Token.Origin())
+	} else if one.Digest != (config.Digest{}) {
 		text += ", token " + one.Digest.String()[:8] + "..."
 	}
 	return text
@@ -360,7 +367,7 @@ func narrowed(before, after config.Approver) config.Approver {
 	if slices.Index(roleOrder, before.Role) < slices.Index(roleOrder, after.Role) {
 		both.Role = before.Role
 	}
-	if before.Digest != after.Digest && after.Digest != (config.Digest{}) {
+	if !before.SameToken(after) && after.Digest != (config.Digest{}) {
 		both.Role, both.Digest = config.RoleViewer, before.Digest
 	}
 	if before.Login != after.Login { // only the provider knows whose the new one is

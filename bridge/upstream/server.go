@@ -173,14 +173,23 @@ func (s *server) asksLogin(link string) {
 // attempted lets WaitReady continue.
 func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
+// A wrongError says why a spec is of no use.
+type wrongError struct{ why string }
+
+func (e *wrongError) Error() string { return e.why }
+
 func parks(err error) bool {
 	var refused *refusedError
-	return errors.As(err, &refused) || tap.NeedsLogin(err)
+	var wrong *wrongError
+	return errors.As(err, &refused) || errors.As(err, &wrong) || tap.NeedsLogin(err)
 }
 
 // connect makes a session and lists the tools. If it returns both a session and an
 // error, the server has tools but failed to list them.
 func (s *server) connect() (*session, []Tool, error) {
+	if s.spec.Wrong != "" {
+		return nil, nil, &wrongError{s.spec.Wrong}
+	}
 	era := s.spec.Protocol
 	if era == "" {
 		era = Auto

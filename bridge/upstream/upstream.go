@@ -121,6 +121,9 @@ type Spec struct {
 	// glob, * stands for any text and ? for one character.
 	Allow, Deny []string
 	Disabled    bool // known, but never connected
+	// Wrong, if not empty, says why the server cannot be started or reached as it is.
+	// Nothing is tried before the spec changes.
+	Wrong string
 	// PerSession gives each session (Client.Session) its own connection, and so its
 	// own process, from its first call to Set.EndSession. The tools are listed by
 	// one more connection, which also serves calls without a Client.

@@ -5,9 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/secretstest"
 )
 
 // canaries are secrets, one for each way in. Those without a telling name are
@@ -17,6 +21,9 @@ var canaries = map[string]string{
 	"a server's environment":       "canary-environment-7f3a91c2",
 	"a server's argument":          "canary-flag-7f3a91c2",
 	"a header":                     "canary-header-7f3a91c2",
+	"a keyring":                    "canary-keyring-7f3a91c2",
+	"a file":                       "canary-file-7f3a91c2",
+	"a command":                    "canary-command-7f3a91c2",
 	"an address's password":        "canary-password-7f3a91c2",
 	"an address's query":           "canary-query-7f3a91c2",
 	"an argument, by its name":     "canary-argument-7f3a91c2",
@@ -40,8 +47,17 @@ func TestCanaries(t *testing.T) {
 	t.Parallel()
 	c := canaries
 	effects := filepath.Join(t.TempDir(), "effects")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(c["a file"]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inKeyring, bus := "${file:"+secret+"}", ""
+	if runtime.GOOS == "linux" { // elsewhere it would be the person's own
+		inKeyring, bus = "${keyring:CANARY}", keyringWith(t, "CANARY", c["a keyring"])
+	}
+	// The server repeats each of them; nothing but its reference says that it is secret.
 	fake := fakeServer(t, effects, "${SECRET_ENVIRONMENT}")
-	fake["args"] = []string{"--api-key", c["a server's argument"]}
+	fake["args"] = []string{"--api-key", c["a server's argument"], "--colour", inKeyring, "--shape", "${file:" + secret + "}", "--size", "of ${exec:go env GONOPROXY}"}
 	servers := map[string]any{
 		"fake":  fake,
 		"utils": map[string]any{"type": "builtin", "builtin": "utils"},
@@ -55,7 +71,8 @@ func TestCanaries(t *testing.T) {
 			"rules":   []any{map[string]any{"tools": []string{"fake__write"}, "when": "has(args.never)", "action": "deny", "reason": "never"}},
 		}}},
 	}
-	h := newHome(t, config, "SECRET_ENVIRONMENT="+c["a server's environment"], "SECRET_HEADER="+c["a header"], "SECRET_VARIABLE="+c["a variable"])
+	h := newHome(t, config, "SECRET_ENVIRONMENT="+c["a server's environment"], "SECRET_HEADER="+c["a header"], "SECRET_VARIABLE="+c["a variable"],
+		"DBUS_SESSION_BUS_ADDRESS="+bus, "GONOPROXY="+c["a command"])
 
 	bridge := h.connect()
 	script := fmt.Sprintf(`
@@ -68,7 +85,12 @@ func TestCanaries(t *testing.T) {
 		throw new Error("password=" + input.password + " token: %s");`,
 		c["an argument, by its name"], c["an argument, by its look"], c["an argument, deep"], c["an argument's address"],
 		c["a refused call"], c["a call that fits no tool"], c["a name that no tool has"], c["a tool's error"], c["a thrown error"])
-	bridge.call(t, "eval", map[string]any{"code": script, "input": map[string]any{"password": c["the input"]}})
+	answered := bridge.call(t, "eval", map[string]any{"code": script, "input": map[string]any{"password": c["the input"]}})
+	for _, what := range []string{"a server's environment", "a keyring", "a file", "a command"} {
+		if !strings.Contains(answered, c[what]) && (what != "a keyring" || bus != "") {
+			t.Errorf("the server was not given %s: %s", what, answered)
+		}
+	}
 	shown := map[string]string{
 		"codemode_status": bridge.call(t, "codemode_status", map[string]any{}),
 		"search_tools":    bridge.call(t, "search_tools", map[string]any{"query": "write"}),
@@ -105,7 +127,7 @@ func TestCanaries(t *testing.T) {
 	for _, args := range []string{
 		"audit query --json -n 0", "audit query -n 0", "audit query --format csv -n 0", "audit export", "audit export --format csv", "audit export --format cef",
 		"audit stats", "audit stats --json", "audit report", "audit verify", "audit checkpoint", "runs list", "runs list --json",
-		"tail --no-follow --all -n 1000", "tail --no-follow --all --json -n 1000", "servers list", "servers list --json", "tools list", "profiles show work", "check",
+		"tail --no-follow --all -n 1000", "tail --no-follow --all --json -n 1000", "servers list", "servers list --json", "tools list", "profiles show work", "check", "check --secrets", "check --secrets --json",
 		"__complete runs show r",
 	} {
 		shown[args] = h.says([]int{0}, strings.Fields(args)...)
@@ -147,6 +169,18 @@ func TestCanaries(t *testing.T) {
 	if n, intents := countEffects(t, effects), h.count("--event-type", "intent", "--server", "fake"); n != intents || n != 2 {
 		t.Errorf("%d effects, %d intents", n, intents)
 	}
+}
+
+// keyringWith starts a keyring with one secret, and returns the address of its bus.
+func keyringWith(t *testing.T, name, secret string) string {
+	t.Helper()
+	service, err := secretstest.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { service.Close() })
+	service.Put(secrets.Service, name, secret)
+	return service.Address()
 }
 
 // await waits until the log has so many rows of an event.

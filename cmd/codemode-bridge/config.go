@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -130,13 +131,17 @@ func limits(s config.Sandbox) sandbox.Limits {
 
 // checkCommand says what is wrong with a configuration.
 func checkCommand(con *console) *cobra.Command {
+	var resolve bool
 	c := &cobra.Command{
 		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: cli.MaxArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				con.configPath = args[0]
 			}
 			cfg, err := con.load()
+			if err == nil && resolve {
+				cfg, err = checkSecrets(c.Context(), con, cfg)
+			}
 			var problems config.Problems
 			if err != nil && !errors.As(err, &problems) {
 				return err
@@ -170,8 +175,26 @@ func checkCommand(con *console) *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&resolve, "secrets", false, "also ask for the secrets that it names, which runs the commands of ${exec:...}")
 	con.JSONFlag(c)
 	return c
+}
+
+// checkSecrets asks for the secrets of a configuration, and takes a server that lacks one
+// for a mistake.
+func checkSecrets(ctx context.Context, con *console, cfg *config.Config) (*config.Config, error) {
+	cfg, err := con.withSecrets(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	var problems config.Problems
+	for _, name := range cfg.ServerNames() {
+		problems = append(problems, cfg.Servers[name].Unready...)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return cfg, nil
 }
 
 // worker is the path of codemode-worker, which is installed beside this program.

@@ -202,6 +202,9 @@ func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 	case change.Old == nil:
 		return nil, hinted(&pending.UnreadableError{Config: cfg, Err: errors.New(strings.Join(change.Why, "; "))})
 	}
+	if change.Old, err = con.withSecrets(ctx, change.Old, approverTokens); err != nil {
+		return nil, err
+	}
 	row := change.Row(change.Old, "")
 	w := &waiting{cfg: cfg, inForce: change.Old, row: &row}
 	row.Bridges = nil
@@ -312,10 +315,15 @@ func printPending(w io.Writer, row *approval.PendingConfig) error {
 func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Config, error) {
 	change, err := judge(con, cfg, nil)
 	switch {
-	case change == nil || err != nil:
-		return cfg, err
+	case err != nil:
+		return nil, err
+	case change == nil:
+		return con.withSecrets(ctx, cfg, approverTokens)
 	case change.Old == nil:
 		return nil, refusal(change, "")
+	}
+	if change.Old, err = con.withSecrets(ctx, change.Old, approverTokens); err != nil {
+		return nil, err
 	}
 	rejected, err := isRejected(ctx, change)
 	if err != nil {

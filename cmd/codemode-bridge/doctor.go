@@ -60,7 +60,7 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	}
 	logins := logins(con)
 	defer logins.Close()
-	up := doctor.New(examination(con, path, limit, logins))
+	up := doctor.New(examination(ctx, con, path, limit, logins))
 	out := doctor.Paper{Out: con.Out, Width: con.Width(), Colour: con.Colour()}
 	if !con.JSON {
 		fmt.Fprintf(con.Out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, con.HomeShort(path))
@@ -95,7 +95,7 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 }
 
 // examination tells package doctor what it needs to know of this installation.
-func examination(con *console, path string, limit time.Duration, logins *login.Keeper) doctor.Options {
+func examination(ctx context.Context, con *console, path string, limit time.Duration, logins *login.Keeper) doctor.Options {
 	var cfg *config.Config // nil if it cannot be used
 	var secrets recorder.Secrets
 	secrets.HideLogins(logins.Hide)
@@ -110,13 +110,17 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 				cfg = nil
 				return nil, problemsOf(err)
 			}
-			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
+			if cfg, err = con.withSecrets(ctx, cfg); err != nil {
+				cfg = nil
+				return nil, problemsOf(err)
+			}
+			secrets.Learn(hidden(cfg, con.Env), con.Env)
 			return examined(con, cfg, logins), nil
 		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },
 		Short:   func(path string) string { return con.HomeShort(path) },
-		Hide:    secrets.Hide,
+		Hide:    secrets.Hide, ArgSecrets: recorder.ArgSecrets,
 	}
 }
 

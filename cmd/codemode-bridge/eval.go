@@ -116,8 +116,12 @@ func once(ctx context.Context, con *console, do func(context.Context, *parts) er
 	return withoutRecords(ctx, con, cfg, do)
 }
 
-// withoutRecords is once with a configuration that was already read.
+// withoutRecords is once with a configuration that was already read, and not changed.
 func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
+	cfg, err := con.withSecrets(ctx, cfg)
+	if err != nil {
+		return err
+	}
 	return onceWith(ctx, con, cfg, do, openNothing)
 }
 
@@ -129,6 +133,9 @@ func onceRecorded(ctx context.Context, con *console, do func(context.Context, *p
 		return err
 	}
 	if err := mayRun(con, cfg); err != nil {
+		return err
+	}
+	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
 		return err
 	}
 	return onceWith(ctx, con, cfg, func(ctx context.Context, p *parts) error {

@@ -33,6 +33,9 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	if len(on) == 0 {
 		return nil
 	}
+	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
+		return err
+	}
 	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
 	logins := logins(con)
 	listed := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ func logins(con *console) *login.Keeper {
 // serverToLogIn converts a server of the configuration for package login; ok is false
 // if it takes no login.
 func serverToLogIn(s *config.Server) (_ login.Server, ok bool) {
-	if s.Auth.Type != config.AuthPerson && s.Auth.Type != config.AuthCredentials {
+	if s.Unready != nil || s.Auth.Type != config.AuthPerson && s.Auth.Type != config.AuthCredentials {
 		return login.Server{}, false
 	}
 	return login.Server{
@@ -50,8 +51,11 @@ func specsWithLogins(cfg *config.Config, logins *login.Keeper, env config.Env) [
 }
 
 // loginClient returns the login client for a server that the command line names.
-func loginClient(con *console, keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
+func loginClient(ctx context.Context, con *console, keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
 	cfg, err := con.load()
+	if err == nil {
+		cfg, err = con.withSecrets(ctx, cfg, ofServer(name)...)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,6 +65,8 @@ func loginClient(con *console, keeper *login.Keeper, name string) (*login.Client
 	}
 	at, ok := serverToLogIn(s)
 	switch {
+	case s.Unready != nil:
+		return nil, nil, fmt.Errorf("reaching %s: %s", name, s.WhyUnready())
 	case s.Type != config.KindHTTP && s.Type != config.KindSSE:
 		return nil, nil, fmt.Errorf("%s is a server of type %s; only http and sse servers are logged in to (if its program gets a login by itself, %s waits for it)",
 			name, s.Type, typed(con, "servers test "+name))
@@ -80,7 +86,7 @@ func serversLoginCommand(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			keeper := logins(con)
 			defer keeper.Close()
-			client, s, err := loginClient(con, keeper, args[0])
+			client, s, err := loginClient(c.Context(), con, keeper, args[0])
 			if err != nil {
 				return err
 			}
@@ -114,7 +120,7 @@ func serversLogoutCommand(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			keeper := logins(con)
 			defer keeper.Close()
-			client, s, err := loginClient(con, keeper, args[0])
+			client, s, err := loginClient(c.Context(), con, keeper, args[0])
 			if err != nil {
 				return err
 			}

@@ -104,7 +104,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
-	rec.Secrets().Learn(given(specs(cfg, con.Env)), con.Env)
+	rec.Secrets().Learn(hidden(cfg, con.Env), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())

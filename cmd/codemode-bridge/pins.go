@@ -57,10 +57,14 @@ func toolCommands(con *console) *toolscmd.Bridge {
 	return &toolscmd.Bridge{
 		Console: &con.Console, Load: con.load,
 		Pins: func(cfg *config.Config) *pins.Store { return openPins(con, cfg) },
-		Secrets: func(cfg *config.Config) *recorder.Secrets {
+		Secrets: func(ctx context.Context, cfg *config.Config) (*recorder.Secrets, error) {
+			cfg, err := con.withSecrets(ctx, cfg)
+			if err != nil {
+				return nil, err
+			}
 			var secrets recorder.Secrets
-			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
-			return &secrets
+			secrets.Learn(hidden(cfg, con.Env), con.Env)
+			return &secrets, nil
 		},
 		Typed: func(command string) string { return typed(con, command) },
 		Catalog: func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {
@@ -88,6 +92,10 @@ func toolCommands(con *console) *toolscmd.Bridge {
 
 // listAll asks the servers of a configuration for their tools.
 func listAll(ctx context.Context, con *console, cfg *config.Config) (map[string]toolscmd.Listing, error) {
+	cfg, err := con.withSecrets(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
 	logins := logins(con)
 	tried := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime)
 	logins.Close()

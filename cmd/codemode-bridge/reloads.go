@@ -118,15 +118,19 @@ func (r *reloads) announce() {
 	}
 }
 
-// take puts cfg in force. Confirmed says who confirmed it, if anybody had to.
+// take puts cfg in force, with its secrets. Confirmed says who confirmed it, if anybody had to.
 func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approval.PendingConfig) error {
+	cfg, err := r.con.withSecrets(ctx, cfg)
+	if err != nil {
+		return err
+	}
 	if err := r.bridge.desk.follow(cfg); err != nil {
 		return err
 	}
 	if !fixedOf(cfg).equals(fixedOf(r.first)) {
 		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
-	r.bridge.recorder.Secrets().Learn(given(specs(cfg, r.con.Env)), r.con.Env)
+	r.bridge.recorder.Secrets().Learn(hidden(cfg, r.con.Env), r.con.Env)
 	old := r.bridge.config()
 	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), pending.Changes(old, cfg, r.runAs), confirmed.Text)
 	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel

@@ -59,6 +59,9 @@ func runCommand(con *console) *cobra.Command {
 				}
 			}
 			tuneMemory()
+			if start, err = start.ready(c.Context(), con); err != nil {
+				return err
+			}
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				defer p.keepPage(con)()
 				defer p.openNotices(false)()
@@ -83,6 +86,9 @@ func serveCommand(con *console) *cobra.Command {
 			tuneMemory()
 			start, err := beginServing(con)
 			if err != nil {
+				return err
+			}
+			if start, err = start.ready(c.Context(), con); err != nil {
 				return err
 			}
 			cfg := start.cfg
@@ -119,7 +125,7 @@ func serveCommand(con *console) *cobra.Command {
 	return c
 }
 
-// live builds a bridge, follows its configuration, and ends it when serve returns.
+// live builds a bridge with a configuration that has its secrets, follows its configuration, and ends it when serve returns.
 func live(ctx context.Context, con *console, start beginning, serve func(context.Context, *parts) error) error {
 	cfg := start.cfg
 	l, err := openLogs(con, cfg, true)

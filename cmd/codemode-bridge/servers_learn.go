@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/cmd/codemode-bridge/boxcmd"
 
@@ -14,6 +16,9 @@ func learnServerCommand(con *console) *cobra.Command {
 		Usable: func(cfg *config.Config, name string) error {
 			_, err := chosenServers(cfg, []string{name}, false)
 			return err
+		},
+		Ready: func(ctx context.Context, cfg *config.Config, name string) (*config.Config, error) {
+			return con.withSecrets(ctx, cfg, ofServer(name)...)
 		},
 		OwnFiles: func(cfg *config.Config) []string { return ownFiles(con, cfg) },
 		Edit:     func(edit func([]byte, *config.Config) ([]byte, error)) error { return editConfig(con, edit) },

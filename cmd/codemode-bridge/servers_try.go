@@ -62,6 +62,13 @@ func tryServers(ctx context.Context, con *console, names []string, all, boxed bo
 		}
 		names = slices.Sorted(maps.Keys(from))
 	}
+	var named []string
+	for _, name := range names {
+		named = append(named, ofServer(name)...)
+	}
+	if cfg, err = con.withSecrets(ctx, cfg, named...); err != nil {
+		return err
+	}
 	rows := make([]doctor.Trial, len(names))
 	var trying sync.WaitGroup
 	logins := logins(con)
@@ -146,6 +153,9 @@ func tryAdded(ctx context.Context, con *console, name string) (tried setupcmd.Tr
 	}
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
+	if cfg, err = con.withSecrets(ctx, cfg, ofServer(name)...); err != nil {
+		return tried, err
+	}
 	logins := logins(con)
 	defer logins.Close()
 	for _, spec := range specsWithLogins(cfg, logins, con.Env) {

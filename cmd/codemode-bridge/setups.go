@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/setupcmd"
 )
@@ -32,7 +33,8 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Pin: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
 			return pinTools(ctx, con, path, text, taking)
 		},
-		Try:    func(ctx context.Context, name string) (setupcmd.Tried, error) { return tryAdded(ctx, con, name) },
+		Try:     func(ctx context.Context, name string) (setupcmd.Tried, error) { return tryAdded(ctx, con, name) },
+		Keyring: con.keyring, ArgSecrets: recorder.ArgSecrets,
 		Refuse: func(err error, hint string) error { return &configError{err, hint} },
 	}
 }

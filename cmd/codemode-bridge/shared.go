@@ -76,6 +76,9 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 		}
 		return sharing(start.cfg, looked).Covers(sharing(cfg, lookedNow))
 	}
+	if start, err = start.ready(ctx, con); err != nil {
+		return err
+	}
 	err = live(ctx, con, start, func(ctx context.Context, p *parts) error {
 		defer p.keepPage(con)()
 		defer p.openNotices(false)()

@@ -25,12 +25,14 @@ import (
 type Bridge struct {
 	*cli.Console
 
-	Version  string // of the program, as servers are told
-	Load     func() (*config.Config, error)
-	Worker   func() (path string, err error)             // codemode-worker
-	Usable   func(cfg *config.Config, name string) error // says why a server can't be started
-	OwnFiles func(cfg *config.Config) []string           // of a bridge with that configuration
-	Flag     func(cfg *config.Config) string             // " --config FILE", where that is needed
+	Version string // of the program, as servers are told
+	Load    func() (*config.Config, error)
+	Worker  func() (path string, err error)             // codemode-worker
+	Usable  func(cfg *config.Config, name string) error // says why a server can't be started
+	// Ready fills in the secrets that a server names.
+	Ready    func(ctx context.Context, cfg *config.Config, name string) (*config.Config, error)
+	OwnFiles func(cfg *config.Config) []string // of a bridge with that configuration
+	Flag     func(cfg *config.Config) string   // " --config FILE", where that is needed
 	// Edit changes the configuration, and says so if the edit would be a mistake.
 	Edit func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error
 }
@@ -77,7 +79,13 @@ func learnServer(ctx context.Context, con *Bridge, name string, o learnOptions) 
 	if err := con.Usable(cfg, name); err != nil {
 		return err
 	}
+	if cfg, err = con.Ready(ctx, cfg, name); err != nil {
+		return err
+	}
 	s := cfg.Servers[name]
+	if s.Unready != nil {
+		return fmt.Errorf("%s cannot be started: %s", name, s.WhyUnready())
+	}
 	if s.Command.Reveal() == "" {
 		return &cli.UsageError{Err: fmt.Errorf("%s is no program that the bridge starts: there is nothing to put in a box", name)}
 	}

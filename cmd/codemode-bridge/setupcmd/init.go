@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"codemode-bridge/bridge/canon"
@@ -33,7 +32,9 @@ func (con *Bridge) Init() *cobra.Command {
 			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
 			"new or change later stay hidden from scripts until tools review accepts them. What you have allowed your\n" +
 			"clients to call without asking is shown then, as far as scripts would have to ask for it, and you are asked\n" +
-			"once whether they may, too. The clients' own files stay as they are: install --take-over changes one.",
+			"once whether they may, too. For each value that looks like a secret you are asked, at a terminal, whether it moves\n" +
+			"into the keyring, and \"${keyring:NAME}\" into the configuration; without a keyring, into a file of yours alone.\n" +
+			"The clients' own files stay as they are: install --take-over changes one.",
 		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
 		RunE:    func(c *cobra.Command, _ []string) error { return initConfig(c.Context(), con, o) },
 	}
@@ -146,6 +147,12 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 	if err := con.Confirm(firstQuestion(con, o, path, plan, found.New()), o.yes); err != nil {
 		return err
 	}
+	if err := keepSecrets(ctx, con, found.New(), path, o.yes || con.JSON); err != nil {
+		return err
+	}
+	if text, err = write(); err != nil {
+		return err
+	}
 	if o.pin {
 		if err := con.Pin(ctx, path, text, found.New()); err != nil {
 			return err
@@ -157,7 +164,7 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 			return err
 		}
 	}
-	return writeFirst(con, found, path, file, text)
+	return writeFirst(con, o, found, path, file, text)
 }
 
 // bringOver offers what the person has allowed their clients to call without asking.
@@ -225,7 +232,7 @@ func firstQuestion(con *Bridge, o initOptions, path string, plan setup.Plan, tak
 }
 
 // writeFirst writes a new configuration, and says what to do next.
-func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.File, text []byte) error {
+func writeFirst(con *Bridge, o initOptions, found *setup.Import, path string, file *clients.File, text []byte) error {
 	result := firstResult(found, path, true)
 	if file.Existed {
 		backup, err := file.Backup()
@@ -244,9 +251,7 @@ func writeFirst(con *Bridge, found *setup.Import, path string, file *clients.Fil
 	}
 	fmt.Fprintf(con.Err, "wrote %s, which only you can read\n", con.HomeShort(path))
 	taken := found.New()
-	if slices.ContainsFunc(taken, func(s *setup.Server) bool { return len(s.Secrets) > 0 }) {
-		con.Told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
-	}
+	tellSecrets(con, taken, con.HasPerson() && !o.yes)
 	for _, line := range setup.PinnedWords(taken, con.Typed("tools review"), con.Typed("init --force")) {
 		con.Told("%s", line)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
@@ -47,6 +48,9 @@ type Bridge struct {
 	Pin func(ctx context.Context, path string, text []byte, taking []*setup.Server) error
 	// Try connects to a server of the configuration on disk, and says how that went.
 	Try func(ctx context.Context, name string) (Tried, error)
+	// Keyring is the user's keyring, and ArgSecrets returns the secrets among arguments.
+	Keyring    func() (secrets.Store, error)
+	ArgSecrets func(args []string) []string
 	// Refuse makes an error about the setup as a whole, with a hint what to do.
 	Refuse func(err error, hint string) error
 }

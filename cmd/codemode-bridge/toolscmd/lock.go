@@ -293,7 +293,11 @@ func acceptLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := con.Pages(con.Err, p.lines(filepath.Base(path), con.Secrets(cfg).Hide)); err != nil {
+	secrets, err := con.Secrets(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := con.Pages(con.Err, p.lines(filepath.Base(path), secrets.Hide)); err != nil {
 		return err
 	}
 	if p.offers == 0 {

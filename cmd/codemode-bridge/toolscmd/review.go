@@ -59,7 +59,11 @@ func (con *Bridge) review() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			secrets, store := con.Secrets(cfg), con.Pins(cfg)
+			secrets, err := con.Secrets(c.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			store := con.Pins(cfg)
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
 				return err

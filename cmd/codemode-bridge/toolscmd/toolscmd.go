@@ -23,9 +23,10 @@ import (
 type Bridge struct {
 	*cli.Console
 
-	Load    func() (*config.Config, error)
-	Pins    func(cfg *config.Config) *pins.Store // the definitions that were accepted
-	Secrets func(cfg *config.Config) *recorder.Secrets
+	Load func() (*config.Config, error)
+	Pins func(cfg *config.Config) *pins.Store // the definitions that were accepted
+	// Secrets are what is hidden in all that is shown; the keyring and commands are asked for them.
+	Secrets func(ctx context.Context, cfg *config.Config) (*recorder.Secrets, error)
 	Typed   func(command string) string // a command as the person would type it
 	// Catalog connects to the servers, or to the named one only, and calls look with their
 	// tools.

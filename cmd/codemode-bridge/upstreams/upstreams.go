@@ -48,9 +48,10 @@ func Specs(cfg *config.Config, o Options) []upstream.Spec {
 			PerSession: s.PerSession,
 			Asking:     upstream.Asking{NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots},
 		}
-		spec.Secrets = recorder.ArgSecrets(spec.Args)
+		spec.Wrong = s.WhyUnready()
+		spec.Secrets = append(recorder.ArgSecrets(spec.Args), cfg.SecretTexts("/servers/"+name, "/mcpServers/"+name)...)
 		spec.Box = o.box(cfg, s)
-		if s.Type == config.KindOpenAPI {
+		if s.Type == config.KindOpenAPI && s.Unready == nil {
 			o.Document(&spec, s)
 		}
 		if s.Type == config.KindBuiltin {

@@ -1,0 +1,92 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A Resolver gets secrets. The zero value finds files by absolute paths, and has no
+// keyring.
+type Resolver struct {
+	// Folder is where relative paths start, and what programs run in; Home is what "~"
+	// means, empty if nobody knows.
+	Folder, Home string
+	// Keyring is asked for one secret at a time; nil: there is none.
+	Keyring Keys
+	// Timeout bounds each question to the keyring, and each command; 10 s if zero.
+	Timeout time.Duration
+	// Environ is what commands get; nil: the environment of this process.
+	Environ []string
+}
+
+// defaultTimeout is long enough for a person to touch a key.
+const defaultTimeout = 10 * time.Second
+
+func (r *Resolver) timeout() time.Duration {
+	if r.Timeout > 0 {
+		return r.Timeout
+	}
+	return defaultTimeout
+}
+
+func (r *Resolver) place() place { return place{r.Folder, r.Home} }
+
+// parallel is how many commands run at the same time.
+const parallel = 4
+
+// Resolve gets the secrets of all references. Equal ones are resolved once: a command
+// runs once however often it is named. When ctx ends, what is still missing has an error.
+func (r *Resolver) Resolve(ctx context.Context, all []Reference) map[Reference]Secret {
+	found := make(map[Reference]Secret, len(all))
+	var mu sync.Mutex
+	note := func(one Reference, text string, err *Error) {
+		if err == nil {
+			text, err = checked(one, text)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			found[one] = Secret{Err: err}
+			return
+		}
+		found[one] = Found(text)
+	}
+	var running sync.WaitGroup
+	var keys []Reference
+	slots := make(chan struct{}, parallel)
+	seen := make(map[Reference]bool, len(all))
+	for _, one := range all {
+		if seen[one] {
+			continue
+		}
+		seen[one] = true
+		switch one.Kind {
+		case Keyring:
+			keys = append(keys, one)
+		case File:
+			text, err := readFile(r.place(), one.Name)
+			note(one, text, err)
+		case Exec:
+			running.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				text, err := run(ctx, one.Name, surroundings{r.place(), r.Environ, r.timeout()})
+				note(one, text, err)
+			})
+		default:
+			note(one, "", &Error{"nobody knows how to get " + one.String(), ""})
+		}
+	}
+	for _, one := range keys { // one after the other: each may ask the person something
+		if r.Keyring == nil {
+			note(one, "", NoKeyring(errors.New("there is none")))
+			continue
+		}
+		text, err := fromKeyring(Patient(ctx, r.Keyring, r.timeout()), one.Name)
+		note(one, text, err)
+	}
+	running.Wait()
+	return found
+}

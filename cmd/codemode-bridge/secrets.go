@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/cmd/codemode-bridge/secretscmd"
+)
+
+// withSecrets asks for the secrets that a configuration names, at or below JSON pointers
+// if there are any, and fills them in. It runs the commands that the configuration names
+// for that, so it comes after everything that may refuse a configuration; and it reads the
+// configuration again, so it comes before everything that changes one.
+func (con *console) withSecrets(ctx context.Context, cfg *config.Config, below ...string) (*config.Config, error) {
+	all := cfg.References(below...)
+	if len(all) == 0 {
+		return cfg, nil
+	}
+	return cfg.WithSecrets(con.resolver(cfg).Resolve(ctx, all))
+}
+
+func (con *console) resolver(cfg *config.Config) *secrets.Resolver {
+	home, _ := config.Home(con.Env)
+	return &secrets.Resolver{Folder: filepath.Dir(cfg.File), Home: home, Keyring: secrets.System(), Timeout: time.Duration(cfg.Secrets.Timeout)}
+}
+
+// secretsOf gives the commands of package secretscmd access to the keyring.
+func secretsOf(con *console) *secretscmd.Bridge {
+	return &secretscmd.Bridge{
+		Console: &con.Console, Load: con.load, Store: con.keyring,
+		Refuse: func(err error, hint string) error { return &configError{err, hint} },
+	}
+}
+
+// keyring is the user's keyring.
+func (con *console) keyring() (secrets.Store, error) {
+	places, err := config.Paths(con.Env)
+	if err != nil {
+		return secrets.Store{}, &configError{err, "set XDG_STATE_HOME, or HOME"}
+	}
+	return secrets.Store{Keys: secrets.System(), Dir: filepath.Join(places.StateDir, "secrets")}, nil
+}
+
+// ofServer are the JSON pointers of a server.
+func ofServer(name string) []string { return []string{"/servers/" + name, "/mcpServers/" + name} }
+
+// approverTokens is where approvers have their tokens.
+const approverTokens = "/approvals/approvers"
+
+// hidden returns what the recorder is to hide of a configuration: what servers are given,
+// and all secrets that were asked for.
+func hidden(cfg *config.Config, env config.Env) []recorder.Server {
+	return append(given(specs(cfg, env)), recorder.Server{Secrets: cfg.SecretTexts()})
+}
+
+// ready fills the secrets into the configuration that a bridge starts with.
+func (b beginning) ready(ctx context.Context, con *console) (beginning, error) {
+	cfg, err := con.withSecrets(ctx, b.cfg)
+	if err != nil {
+		return b, err
+	}
+	if b.file == b.cfg {
+		b.file = cfg
+	}
+	b.cfg = cfg
+	return b, nil
+}

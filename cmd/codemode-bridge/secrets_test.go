@@ -1,0 +1,89 @@
+package main_test
+
+// Secrets that a configuration names: a server that lacks one fails alone, and a command
+// for one runs once somebody has confirmed it.
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func privateFile(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestServerWithoutItsSecretFailsAlone(t *testing.T) {
+	t.Parallel()
+	effects := filepath.Join(t.TempDir(), "effects")
+	lacks := fakeServer(t, effects, "${file:gone}")
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "${file:token}"), "lacks": lacks}})
+	privateFile(t, filepath.Join(h.dir, "token"), "canary-token-0123456789\n")
+
+	if got := h.says([]int{0}, "eval", `return String(await codemode.fake__write({})) + (await codemode.search_tools({query: "write"})).map(t => t.name)`); !strings.Contains(got, "canary-token") || strings.Contains(got, "lacks") {
+		t.Errorf("a script got %s", got)
+	}
+	if n := countEffects(t, effects); n != 1 {
+		t.Errorf("%d effects", n)
+	}
+	list := h.says([]int{0}, "servers", "list", "--json")
+	for _, words := range []string{"FAKE_TOKEN", "there is no file", "parked", "connected"} {
+		if !strings.Contains(list, words) {
+			t.Errorf("the list does not say %s\n%s", words, list)
+		}
+	}
+	h.says([]int{0}, "check")
+	said := h.says([]int{3}, "check", "--secrets")
+	if !strings.HasPrefix(said, h.config+":1:") || !strings.Contains(said, "there is no file") || strings.Contains(said, "canary") {
+		t.Errorf("check --secrets says %s", said)
+	}
+	privateFile(t, filepath.Join(h.dir, "gone"), "found")
+	h.says([]int{0}, "check", "--secrets")
+}
+
+// heldSecrets is a configuration whose approver has a token in a file.
+func heldSecrets(servers string) string {
+	return fmt.Sprintf(`{
+  "servers": {"utils": {"type": "builtin", "builtin": "utils"}%s},
+  "approvals": {"listen": "127.0.0.1:0", "approvers": [{"name": "ann", "role": "admin", "token": "${file:ann}"}]},
+}`, servers)
+}
+
+func TestCommandForASecretWaitsForAnApprover(t *testing.T) {
+	t.Parallel()
+	b := &heldBench{commandLine: newCommandLine(t, heldSecrets(""))}
+	b.serving.file = b.commandLine.file
+	ran := filepath.Join(b.home, "ran")
+	b.env = []string{"GOENV=" + ran}
+	privateFile(t, filepath.Join(b.home, "ann"), annsToken+"\n")
+	b.start()
+	has := func() bool {
+		_, err := os.Stat(ran)
+		return err == nil
+	}
+
+	b.write(t, heldSecrets(`, "new": {"url": "http://127.0.0.1:1/mcp", "headers": {"X": "${exec:go env -w GONOPROXY=x}"}, "newTools": "quarantine", "changedTools": "quarantine"}`))
+	eventually(t, "the command does not wait", func() bool {
+		_, page := b.api(annsToken, "GET", "/api/config", nil)
+		const why = "secrets: a command is run for one: go env -w GONOPROXY=x"
+		return strings.Contains(b.pending(), why) && strings.Contains(page, why)
+	})
+	for _, args := range [][]string{{"check"}, {"config", "pending"}, {"profiles", "list"}, {"audit", "stats"}, {"approvers", "list"}} {
+		b.does("", args...)
+	}
+	b.refuses("waits for an approver", "", "eval", "return 1")
+	b.refuses("no approver's token", "${file:ann}-and-more", "config", "confirm", "--token-stdin")
+	b.kill()
+	b.start() // with what was confirmed last
+	if has() {
+		t.Fatal("the command ran before anybody confirmed it")
+	}
+	b.does(annsToken+"\n", "config", "confirm", "--token-stdin", "--reason", "agreed")
+	eventually(t, "the command does not run", has)
+}
