@@ -7,13 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -372,13 +372,8 @@ func (h *npmHome) signals(t *testing.T, program string) {
 func childOf(t *testing.T, pid int) int {
 	t.Helper()
 	children := func(pid int) (all []int) {
-		out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(string(out), "\n") {
-			var child, parent int
-			if n, _ := fmt.Sscan(line, &child, &parent); n == 2 && parent == pid {
+		for child, parent := range parents(t) {
+			if parent == pid {
 				all = append(all, child)
 			}
 		}
@@ -393,4 +388,45 @@ func childOf(t *testing.T, pid int) int {
 	}
 	t.Fatalf("process %d starts no bridge", pid)
 	return 0
+}
+
+// parents are the processes of this machine, each with its parent: from /proc, or where
+// there is none, from ps.
+func parents(t *testing.T) map[int]int {
+	t.Helper()
+	all := map[int]int{}
+	add := func(pid, parent string) {
+		child, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[child], err = strconv.Atoi(parent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// The name of the program, in parentheses, may have any characters.
+		add(filepath.Base(filepath.Dir(file)), strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))[1])
+	}
+	if len(all) > 0 {
+		return all
+	}
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) == 2 {
+			add(f[0], f[1])
+		}
+	}
+	return all
 }
