@@ -130,8 +130,11 @@ type Around struct {
 	System func(path string) bool
 	// Secret says why a path is not proposed; empty if it may be. Nil: each may.
 	Secret func(path string) string
-	Own    bool // the names of hosts are known
-	Run    bool // which programs it may start is limited, too
+	// Fetched are hosts with their ports that the program is fetched from beforehand, in a
+	// box of its own.
+	Fetched []string
+	Own     bool // the names of hosts are known
+	Run     bool // which programs it may start is limited, too
 }
 
 // in reports whether a path is a folder or something below it.
@@ -287,6 +290,8 @@ func (p *proposer) connects(s Seen) {
 		p.not(s.Host, "the name of the host is not known here")
 	case err == nil && (address.IsPrivate() || address.IsLinkLocalUnicast()):
 		p.not(s.Host, "it is in the network of this machine: name it if the server shall reach it")
+	case slices.Contains(p.Fetched, s.Host):
+		p.not(s.Host, "its program is fetched from there beforehand, in a box of its own: name it if the server itself shall reach it")
 	default:
 		p.p.Net = append(p.p.Net, strings.TrimSuffix(s.Host, ":443"))
 	}

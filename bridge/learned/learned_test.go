@@ -1,6 +1,7 @@
 package learned
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +166,34 @@ func TestProposeWithoutNames(t *testing.T) {
 	want := []NotProposed{{"203.0.113.7:443", "the name of the host is not known here"}}
 	if diff := cmp.Diff(want, got.Not); diff != "" || len(got.Net) > 0 {
 		t.Errorf("net %q (-want +got):\n%s", got.Net, diff)
+	}
+}
+
+// Where the program is fetched from, its box need not reach: it is fetched before that.
+func TestProposeWithoutTheRegistry(t *testing.T) {
+	a := around
+	a.Fetched = []string{"registry.npmjs.org:443"}
+	got := Propose([]Seen{connects("registry.npmjs.org:443"), connects("registry.npmjs.org:80"), connects("api.example.com:443")}, a)
+	want := []NotProposed{{"registry.npmjs.org:443", "its program is fetched from there beforehand, in a box of its own: name it if the server itself shall reach it"}}
+	if diff := cmp.Diff(want, got.Not); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	slices.Sort(got.Net)
+	if diff := cmp.Diff([]string{"api.example.com", "registry.npmjs.org:80"}, got.Net); diff != "" {
+		t.Errorf("its network (-want +got):\n%s", diff)
+	}
+}
+
+// What Node compiles is kept for whoever is next, and is no reason to write there.
+func TestKeptIsWhatNodeCompiles(t *testing.T) {
+	kept := Kept("/home/me", []string{"TMPDIR=/home/me/tmp", "UV_CACHE_DIR=relative"})
+	for _, folder := range []string{"/tmp/node-compile-cache", "/home/me/tmp/node-compile-cache", "/home/me/.npm"} {
+		if !slices.Contains(kept, folder) {
+			t.Errorf("%s is not among %q", folder, kept)
+		}
+	}
+	if slices.Contains(kept, "relative") {
+		t.Errorf("a folder that is none: %q", kept)
 	}
 }
 

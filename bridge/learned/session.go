@@ -277,8 +277,13 @@ func Kept(home string, env []string) []string {
 	} {
 		all = append(all, filepath.Join(home, folder))
 	}
+	// Node keeps compiled code there, for whoever is next.
+	all = append(all, "/tmp/node-compile-cache", "/var/tmp/node-compile-cache")
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
+		if name == "TMPDIR" && filepath.IsAbs(value) {
+			all = append(all, filepath.Join(value, "node-compile-cache"))
+		}
 		if slices.Contains([]string{"npm_config_cache", "NPM_CONFIG_CACHE", "UV_CACHE_DIR", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR"}, name) && filepath.IsAbs(value) {
 			all = append(all, filepath.Clean(value))
 		}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"cmp"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -121,9 +122,11 @@ func (b *Boxed) network() string {
 	}
 	var names []string
 	for _, h := range b.Box.Net.Hosts {
-		if !slices.Contains(names, h.Name) {
-			names = append(names, h.Name)
+		name := h.Name
+		if h.Port != 443 { // as in a configuration
+			name = net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port)))
 		}
+		names = append(names, name)
 	}
 	return "reaches " + few(names)
 }

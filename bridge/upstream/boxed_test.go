@@ -22,7 +22,7 @@ func TestBoxSaysWhatHolds(t *testing.T) {
 	}{
 		{"all holds", app, nil, "confined: writes app, no network", "confined to /home/me/app, no network"},
 		{"it writes nothing", confine.Box{}, nil, "confined: writes nothing, no network", "confined to writing nothing, no network"},
-		{"hosts are named once", local, nil, "confined: writes app, reaches localhost", "confined to /home/me/app, reaches localhost"},
+		{"hosts with their ports", local, nil, "confined: writes app, reaches localhost:3000 and localhost:80", "confined to /home/me/app, reaches localhost:3000 and localhost:80"},
 		{"any network is no lack", confine.Box{Write: app.Write, Net: confine.Net{Any: true}}, map[confine.Step]string{"network": "off"}, "confined: writes app, any network", "confined to /home/me/app, any network"},
 		{"Landlock stands in for files", app, map[confine.Step]string{"files": "no"}, "confined: writes app, no network", "confined to /home/me/app, no network"},
 		{"limits confine nothing", app, map[confine.Step]string{"limits": "no"}, "confined: writes app, no network", "confined to /home/me/app, no network"},

@@ -120,6 +120,19 @@ func fetchingOf(p program) (f fetching, ok bool) {
 	return f, len(f.packages) > 0
 }
 
+// Fetches returns the hosts with their ports from which a program is fetched, in a box of
+// its own, before it is started in one; none if it is not fetched apart. Ours is the
+// environment of the bridge.
+func Fetches(command string, args, ours, child []string) (hosts []string) {
+	if _, ok := fetchingOf(program{args: append([]string{command}, args...)}); !ok {
+		return nil
+	}
+	for _, h := range readNPM(ours, child).hosts {
+		hosts = append(hosts, net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))))
+	}
+	return hosts
+}
+
 var (
 	// registered matches the packages of a registry, with the version.
 	registered   = regexp.MustCompile(`^(?:@[a-zA-Z0-9._~-]+/)?[a-zA-Z0-9_~-][a-zA-Z0-9._~-]*(?:@([^/:]+))?$`)

@@ -217,6 +217,7 @@ func surroundings(con *Bridge, cfg *config.Config, server learned.Server, name s
 	home, _ := con.Env("HOME")
 	a := learned.Around{Home: home, Temp: []string{"/tmp", "/var/tmp"}, System: confine.Had}
 	a.Had = append(confine.Needs(server.Command, server.Env), learned.Kept(home, server.Env)...)
+	a.Fetched = upstream.Fetches(server.Command, server.Args, os.Environ(), server.Env)
 	here, err := os.Getwd()
 	if err != nil {
 		return a, fmt.Errorf("finding the folder that this is started in: %w", err)
