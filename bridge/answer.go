@@ -115,6 +115,9 @@ func (r *run) notes() []string {
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
 		}
 	}
+	if late := r.runner.late(r.gate); late != "" {
+		notes = append(notes, late)
+	}
 	return append(notes, r.end.result.Notes...)
 }
 

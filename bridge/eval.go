@@ -1,16 +1,19 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
+	"codemode-bridge/bridge/upstream"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -37,7 +40,6 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure(req.Params.Name + ": " + err.Error() + `; it takes {"code": "...", "input"?: any}`), nil
 	}
-	s.o.Ready(ctx)
 	sess, err := s.session(req)
 	if err != nil {
 		return failure(err.Error()), nil
@@ -56,9 +58,6 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 
 // runOf returns the run that a claimant names, live or resumed.
 func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	if _, here := s.roster.lookup(id); !here {
-		s.o.Ready(ctx)
-	}
 	return s.runner.resume(ctx, id, c)
 }
 
@@ -84,7 +83,6 @@ func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawM
 // discover answers a discovery tool: the same function that scripts have,
 // through the same gate, under the profile that binds `eval`.
 func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	s.o.Ready(ctx)
 	sess, err := s.session(req)
 	if err != nil {
 		return failure(err.Error()), nil
@@ -100,22 +98,50 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err := g.End(ctx, outcomeOf(nil), "", gate.Entries{}); err != nil {
 		return failure(err.Error()), nil
 	}
+	late := s.runner.late(g)
 	if answer.IsError {
-		return failure(answer.Text()), nil
+		return failure(strings.TrimSuffix(answer.Text()+"; "+late, "; ")), nil
 	}
-	return &mcp.CallToolResult{
-		StructuredContent: asObject(answer.Structured),
+	result := &mcp.CallToolResult{
+		StructuredContent: asObject(answer.Structured, late),
 		Content:           []mcp.Content{&mcp.TextContent{Text: string(answer.Structured)}},
-	}, nil
+	}
+	if late != "" {
+		result.Content = append(result.Content, &mcp.TextContent{Text: late})
+	}
+	return result, nil
+}
+
+// late says which servers' tools a run could not find because they were still starting;
+// empty if there are none.
+func (rn *runner) late(g *gate.Run) string {
+	var names []string
+	lacked := g.Lacked()
+	for _, st := range rn.o.Upstreams.Status() {
+		failed := st.State == upstream.Failed || st.State == upstream.Parked || st.State == upstream.NeedsLogin
+		if !failed && slices.Contains(lacked, st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "the tools of " + listed(names) + " are not among what was found, because these servers are still starting; look again in a moment"
 }
 
 // asObject returns v if it is a JSON object and {"result": v} if it is not:
-// older clients take nothing else for structured content.
-func asObject(v json.RawMessage) any {
-	if t := bytes.TrimSpace(v); len(t) > 0 && t[0] == '{' {
+// older clients take nothing else for structured content. A note stands beside it.
+func asObject(v json.RawMessage, note string) any {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(v, &fields) != nil {
+		fields = map[string]json.RawMessage{"result": v}
+	} else if note == "" {
 		return v
 	}
-	return map[string]json.RawMessage{"result": v}
+	if note != "" {
+		fields["note"], _ = canon.JSON(note)
+	}
+	return fields
 }
 
 // report tells the client what upstream servers log and, if it asked to be told,

@@ -95,6 +95,7 @@ type Run struct {
 	mu      sync.Mutex
 	preview analysis.Report // as people may see it
 	sites   analysis.Report // the same as it came
+	lacked  []string        // servers: see Lacked
 }
 
 // Begin starts a run and records it. The profile is looked up once here and once for

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +65,7 @@ type server struct {
 	tries   int                    // such failures ever
 	changed chan struct{}          // closed and replaced when the state changes
 	legacy  bool                   // Auto has found out that the server speaks only the old era
+	child   *process               // the last that was started, even if it has not answered; nil: none
 }
 
 // A toolList is what a server has listed.
@@ -170,6 +172,13 @@ func (s *server) asksLogin(link string) {
 	}
 }
 
+// starts notes the process of a connection that is being made; nil: it has none.
+func (s *server) starts(p *process) {
+	s.mu.Lock()
+	s.child = p
+	s.mu.Unlock()
+}
+
 // attempted lets WaitReady continue.
 func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
@@ -178,26 +187,26 @@ func parks(err error) bool {
 	return errors.As(err, &refused) || tap.NeedsLogin(err)
 }
 
-// connect makes a session and lists the tools. If it returns both a session and an
-// error, the server has tools but failed to list them.
+// connect makes a session and lists the tools, all within Limits.ConnectTimeout. If it
+// returns both a session and an error, the server has tools but failed to list them.
 func (s *server) connect() (*session, []Tool, error) {
 	era := s.spec.Protocol
 	if era == "" {
 		era = Auto
 	}
-	attempt := func(era Protocol) (*session, error) {
-		return connect(s.life, s.spec, s.options, era, s.asksLogin, s.log, s.shown)
-	}
+	whole := s.spec.Limits.connectTimeout()
+	end := time.Now().Add(whole)
+	attempt := func(era Protocol, limit time.Duration) (*session, error) { return connect(s, era, limit) }
 	var sess *session
 	var err error
 	switch {
 	case era != Auto:
-		sess, err = attempt(era)
+		sess, err = attempt(era, whole)
 	case s.legacy || s.spec.kind() == SSE:
-		sess, err = attempt(Legacy)
+		sess, err = attempt(Legacy, whole)
 		s.legacy = err == nil // it may be another program by now
 	default:
-		sess, err = attempt(Auto)
+		sess, err = attempt(Auto, whole/4*3)
 		// Servers of the old era may end, fall silent or answer with anything
 		// when the first message is not initialize. So the attempt is repeated
 		// without server/discover unless the failure surely has another cause.
@@ -205,7 +214,7 @@ func (s *server) connect() (*session, []Tool, error) {
 		var missed *missedLoginError
 		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && !errors.As(err, &missed) && s.spec.kind() != InProcess {
 			s.log.Debug("trying again without server/discover", "err", err)
-			if again, secondErr := attempt(Legacy); secondErr == nil {
+			if again, secondErr := attempt(Legacy, time.Until(end)); secondErr == nil {
 				sess, err, s.legacy = again, nil, true
 			} else {
 				err = secondErr
@@ -215,7 +224,10 @@ func (s *server) connect() (*session, []Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.Limits.connectTimeout(), errConnectTimeout)
+	if sess.awaitedLogin {
+		end = time.Now().Add(whole)
+	}
+	ctx, cancel := context.WithDeadlineCause(s.life, end, errConnectTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
 	if err != nil && !errors.Is(err, errUnlisted) {
@@ -546,6 +558,9 @@ func (s *server) status() Status {
 	st := s.now
 	st.Failures = s.failed
 	if s.session == nil {
+		if s.child != nil && st.State == Connecting {
+			st.Said = strings.Join(s.child.said.shownLines(), " | ")
+		}
 		return st
 	}
 	st.Failures = s.breaker.failures

@@ -172,7 +172,7 @@ func (m *Maker) Refresh() {
 	defer m.mu.Unlock()
 	view := m.viewLocked()
 	old := m.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && len(old.Awaited) == len(view.Awaited) {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && len(old.Awaited) == len(view.Awaited) && len(old.Cached) == len(view.Cached) {
 		return
 	}
 	m.show(view)
@@ -212,6 +212,9 @@ func (m *Maker) viewLocked() *gate.View {
 		if !ok {
 			view.Complete, view.Awaited = false, append(view.Awaited, s.Name)
 			continue
+		}
+		if shown.Stale {
+			view.Cached = append(view.Cached, s.Name)
 		}
 		if !s.Builtin {
 			m.reviewLocked(view, &shown, s.Rules)

@@ -45,6 +45,7 @@ type parts struct {
 	views     *view.Maker
 
 	started time.Time
+	cached  bool // there are tools of the last run to list
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
@@ -88,8 +89,9 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Listed: p.listed, Observed: p.observation, Box: p.box, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
 		Recorder: rec, Cache: cache, Log: l.logger,
 	})
+	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -97,7 +99,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
+		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.awaitList, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
 		Where: bridge.Where{Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
@@ -231,21 +233,32 @@ func (p *parts) ready(ctx context.Context) {
 	p.views.Refresh()
 }
 
-// firstWait is how long after the start scripts, and clients that list tools, wait for
-// servers to list theirs. A server that takes longer delays only its own calls.
-const firstWait = 8 * time.Second
+// firstWait is how long after the start clients that list tools, and scripts that search
+// or list them, wait for servers. A call waits for its own server, and for no other.
+const firstWait = 2 * time.Second
 
-// await returns when every server has listed its tools or failed, at the latest
-// firstWait after the start.
-func (p *parts) await(ctx context.Context) {
-	if p.gate.View().Complete {
-		return
+// awaitList waits for the servers before their tools are described to a client, at the
+// latest firstWait after the start. A client need not wait where there are the tools of
+// the last run: it is told when they change.
+func (p *parts) awaitList(ctx context.Context) {
+	if !p.cached && !p.gate.View().Complete {
+		p.gather(ctx)
 	}
+}
+
+// gather returns when every server has listed its tools or failed, at the latest
+// firstWait after the start.
+func (p *parts) gather(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, p.started.Add(firstWait))
 	defer cancel()
-	if p.upstreams.WaitReady(ctx) == nil {
-		p.views.Refresh()
-	}
+	p.upstreams.WaitReady(ctx)
+	p.views.Refresh()
+}
+
+// awaitServer waits until one server has listed its tools, or cannot.
+func (p *parts) awaitServer(ctx context.Context, server string) {
+	p.upstreams.Await(ctx, server)
+	p.views.Refresh()
 }
 
 // tokens returns the bearer tokens of the configuration in force. If an edit has
@@ -258,17 +271,6 @@ func (p *parts) tokens() []mcphttp.Token {
 		all = append(all, mcphttp.Token{Name: t.Name, SHA256: t.Digest})
 	}
 	return all
-}
-
-// confirm waits until a server whose tools are known only from the cache has listed
-// them.
-func (p *parts) confirm(ctx context.Context, server string) {
-	ctx, cancel := context.WithTimeout(ctx, 2*firstWait)
-	defer cancel()
-	p.upstreams.Reconnect(server) // at once, if it has failed before
-	if p.upstreams.WaitReady(ctx) == nil {
-		p.views.Refresh()
-	}
 }
 
 // definitions converts an upstream's tools for package catalog.

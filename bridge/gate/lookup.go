@@ -1,0 +1,88 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/catalog"
+)
+
+// lookup finds a tool. Nothing is decided about one before its server has listed it since
+// the start: lookup waits for the server that the name is one of, and for no other. What
+// is about all servers waits a short time for those that are missing.
+func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog.Tool, error) {
+	if method, ok := catalog.Method(name); ok {
+		if method.Server == "" {
+			g.gather(ctx) // from the servers that are connected
+		}
+		return g.View(), method, nil
+	}
+	view := g.View()
+	tool, ok := view.Catalog.Lookup(name)
+	switch {
+	case ok && tool.Server == "":
+		g.Gather(ctx)
+		view = g.View()
+		r.lack(view)
+	case ok && tool.Stale:
+		g.await(ctx, tool.Server)
+		view = g.View()
+	case !ok:
+		for _, server := range view.owners(r.Profile, name) {
+			g.await(ctx, server)
+			if view = g.View(); ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	tool, ok = view.Catalog.Lookup(name)
+	switch {
+	case !ok:
+		unknown := unknownTool(view.Sees(r.Profile), name)
+		unknown.Later = len(view.owners(r.Profile, name)) > 0
+		return nil, nil, unknown
+	case tool.Stale:
+		return nil, nil, &UnknownToolError{Name: name, Later: true, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
+	}
+	return view, tool, nil
+}
+
+// Gather waits a short time for the servers whose tools are unknown, if there are any.
+func (g *Gate) Gather(ctx context.Context) {
+	if !g.View().Complete {
+		g.gather(ctx)
+	}
+}
+
+// owners returns the servers that a tool may be one of which have not listed their tools
+// since the start, as far as the profile may know of it.
+func (v *View) owners(profile, name string) (all []string) {
+	server, tool, _ := strings.Cut(name, "__")
+	for _, s := range slices.Concat(v.Awaited, v.Cached) {
+		if (s == server || strings.ReplaceAll(s, "-", "_") == server) && v.May(profile, s, tool) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// lack notes that the run was told of tools when those of some servers were unknown.
+func (r *Run) lack(view *View) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range view.Awaited {
+		if view.May(r.Profile, s, "tool") && !slices.Contains(r.lacked, s) {
+			r.lacked = append(r.lacked, s)
+		}
+	}
+}
+
+// Lacked returns the servers whose tools were unknown when the run looked for tools, as
+// far as its profile shows them.
+func (r *Run) Lacked() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lacked)
+}
