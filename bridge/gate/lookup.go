@@ -30,7 +30,7 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 		g.await(ctx, tool.Server)
 		view = g.View()
 	case !ok:
-		for _, server := range view.owners(r.Profile, name) {
+		for _, server := range view.visibleOwners(r.Profile, name) {
 			g.await(ctx, server)
 			if view = g.View(); ctx.Err() != nil {
 				break
@@ -41,7 +41,7 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 	switch {
 	case !ok:
 		unknown := unknownTool(view.Sees(r.Profile), name)
-		unknown.Later = len(view.owners(r.Profile, name)) > 0
+		unknown.Later = len(view.visibleOwners(r.Profile, name)) > 0
 		return nil, nil, unknown
 	case tool.Stale:
 		return nil, nil, &UnknownToolError{Name: name, Later: true, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
@@ -56,16 +56,22 @@ func (g *Gate) Gather(ctx context.Context) {
 	}
 }
 
-// owners returns the servers that a tool may be one of which have not listed their tools
-// since the start, as far as the profile may know of it.
-func (v *View) owners(profile, name string) (all []string) {
-	server, tool, _ := strings.Cut(name, "__")
+// Owners returns the servers that may have a tool of this name, in scripts or in policies,
+// and have not listed their tools since the start.
+func (v *View) Owners(name string) (all []string) {
+	server, _, _ := strings.Cut(name, "__")
 	for _, s := range slices.Concat(v.Awaited, v.Cached) {
-		if (s == server || strings.ReplaceAll(s, "-", "_") == server) && v.May(profile, s, tool) {
+		if s == server || strings.ReplaceAll(s, "-", "_") == server {
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// visibleOwners is Owners as far as a profile may know of the tool.
+func (v *View) visibleOwners(profile, name string) []string {
+	_, tool, _ := strings.Cut(name, "__")
+	return slices.DeleteFunc(v.Owners(name), func(server string) bool { return !v.May(profile, server, tool) })
 }
 
 // lack notes that the run was told of tools when those of some servers were unknown.

@@ -51,7 +51,8 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
-	warned string // of run: the last warning logged since the server was connected
+	dial   func(*server, Protocol, time.Duration) (*session, error) // connect
+	warned string                                                   // of run: the last warning logged since the server was connected
 
 	mu      sync.Mutex
 	now     Status
@@ -80,6 +81,7 @@ func newServer(spec Spec, o Options) *server {
 	s := &server{
 		spec:    spec,
 		options: o,
+		dial:    connect,
 		log:     o.logger().With("server", spec.Name),
 		shown:   newRedactor(spec, o.environ()),
 		slots:   make(chan struct{}, spec.Limits.concurrency()),
@@ -196,7 +198,7 @@ func (s *server) connect() (*session, []Tool, error) {
 	}
 	whole := s.spec.Limits.connectTimeout()
 	end := time.Now().Add(whole)
-	attempt := func(era Protocol, limit time.Duration) (*session, error) { return connect(s, era, limit) }
+	attempt := func(era Protocol, limit time.Duration) (*session, error) { return s.dial(s, era, limit) }
 	var sess *session
 	var err error
 	switch {

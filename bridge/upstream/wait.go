@@ -2,13 +2,18 @@ package upstream
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
-// WaitReady returns when every enabled server has connected or failed once
-// since it was started, or with ctx's error when ctx ends.
-func (s *Set) WaitReady(ctx context.Context) error {
+// WaitReady returns when each of the named servers, or without names every one that is
+// enabled, has connected or failed once since it was started, or with ctx's error when ctx
+// ends.
+func (s *Set) WaitReady(ctx context.Context, names ...string) error {
 	for _, one := range s.sorted() {
+		if len(names) > 0 && !slices.Contains(names, one.spec.Name) {
+			continue
+		}
 		select {
 		case <-one.ready:
 		case <-ctx.Done():
@@ -16,6 +21,19 @@ func (s *Set) WaitReady(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Pending returns the enabled servers that have neither connected nor failed since they
+// were started, sorted by name.
+func (s *Set) Pending() (names []string) {
+	for _, one := range s.sorted() {
+		select {
+		case <-one.ready:
+		default:
+			names = append(names, one.spec.Name)
+		}
+	}
+	return names
 }
 
 // Why says what is wrong with the server or, as long as it has not connected, what its

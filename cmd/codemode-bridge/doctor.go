@@ -112,6 +112,10 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 			secrets.Learn(given(specs(cfg, con.Env)), con.Env)
 			return examined(con, cfg, logins), nil
 		},
+		Waits: func(servers []string) (answered func(string), end func()) {
+			said := con.Wait(servers)
+			return said.Answered, said.Close
+		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },
 		Short:   func(path string) string { return con.HomeShort(path) },

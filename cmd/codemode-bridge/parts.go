@@ -53,9 +53,18 @@ type parts struct {
 	cfg *config.Config
 }
 
+// A lifetime says what a bridge is built for.
+type lifetime int
+
+const (
+	lasting lifetime = iota // to serve clients
+	brief                   // for one command: its servers end fast
+	resting                 // likewise, and none of its servers is started until parts.only says so
+)
+
 // build puts a bridge together from the floor up. Servers connect in the background.
 // Close ends everything but rec, which stays the caller's.
-func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *auditLog) (*parts, error) {
+func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *auditLog, lives lifetime) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
@@ -70,7 +79,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.pins = pins.Open(pinFolder(con, cfg.File))
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
-	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: func() { p.views.Touch() }})
+	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Hasty: lives != lasting, Changed: func() { p.views.Touch() }})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
 		Memory: int64(cfg.Sandbox.Memory), Crowded: func() { p.server.MakeRoom() }, Fresh: cfg.Sandbox.Fresh, Logger: l.logger.With("part", "sandbox"),
@@ -106,7 +115,9 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(given(specs(cfg, con.Env)), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
-	p.upstreams.Apply(p.specs(cfg))
+	if lives != resting {
+		p.upstreams.Apply(p.specs(cfg))
+	}
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
@@ -227,10 +238,25 @@ func (p *parts) config() *config.Config {
 }
 
 // ready waits until every server has connected or failed, or ctx ends, and makes a
-// view of their tools.
-func (p *parts) ready(ctx context.Context) {
-	p.upstreams.WaitReady(ctx)
+// view of their tools. It says whom it waits for.
+func (p *parts) ready(ctx context.Context, con *console) {
+	var waiting sync.WaitGroup
+	names := p.upstreams.Pending()
+	said := con.Wait(names)
+	for _, name := range names {
+		waiting.Go(func() {
+			p.upstreams.WaitReady(ctx, name)
+			said.Answered(name)
+		})
+	}
+	waiting.Wait()
+	said.Close()
 	p.views.Refresh()
+}
+
+// only runs none but the named servers from now on; it changes nothing else.
+func (p *parts) only(names ...string) {
+	p.upstreams.Apply(slices.DeleteFunc(p.specs(p.config()), func(s upstream.Spec) bool { return !slices.Contains(names, s.Name) }))
 }
 
 // firstWait is how long after the start clients that list tools, and scripts that search
@@ -249,7 +275,11 @@ func (p *parts) awaitList(ctx context.Context) {
 // gather returns when every server has listed its tools or failed, at the latest
 // firstWait after the start.
 func (p *parts) gather(ctx context.Context) {
-	ctx, cancel := context.WithDeadline(ctx, p.started.Add(firstWait))
+	until := p.started.Add(firstWait)
+	if time.Now().After(until) {
+		return // the views follow what comes later
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	p.upstreams.WaitReady(ctx)
 	p.views.Refresh()

@@ -135,7 +135,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 			l.logger.Error("closing the audit log", "err", err)
 		}
 	}()
-	p, err := build(ctx, con, cfg, l, rec)
+	p, err := build(ctx, con, cfg, l, rec, lasting)
 	if err != nil {
 		return err
 	}
