@@ -51,22 +51,26 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
-	dial   func(*server, Protocol, time.Duration) (*session, error) // connect
-	warned string                                                   // of run: the last warning logged since the server was connected
+	warned string // of run: the last warning logged since the server was connected
 
 	mu      sync.Mutex
 	now     Status
 	list    toolList
 	session *session               // if Connected or Unhealthy
 	caps    mcp.ServerCapabilities // of the last session
-	using   int                    // calls that are using the session
-	used    time.Time              // when the last of them ended, or the session began
+	use     use                    // of the session
 	breaker breaker                // of calls
 	failed  int                    // failures to connect, or to stay connected, in a row
 	tries   int                    // such failures ever
 	changed chan struct{}          // closed and replaced when the state changes
 	legacy  bool                   // Auto has found out that the server speaks only the old era
 	child   *process               // the last that was started, even if it has not answered; nil: none
+}
+
+// A use counts the calls that are using a session.
+type use struct {
+	calls int
+	last  time.Time // when the last of them ended, or the session began
 }
 
 // A toolList is what a server has listed.
@@ -81,7 +85,6 @@ func newServer(spec Spec, o Options) *server {
 	s := &server{
 		spec:    spec,
 		options: o,
-		dial:    connect,
 		log:     o.logger().With("server", spec.Name),
 		shown:   newRedactor(spec, o.environ()),
 		slots:   make(chan struct{}, spec.Limits.concurrency()),
@@ -192,13 +195,36 @@ func parks(err error) bool {
 // connect makes a session and lists the tools, all within Limits.ConnectTimeout. If it
 // returns both a session and an error, the server has tools but failed to list them.
 func (s *server) connect() (*session, []Tool, error) {
+	spec, err := s.spec.fetched(s.life, s.options.environ(), s.log, s.shown)
+	if err != nil {
+		return nil, nil, err
+	}
+	end := time.Now().Add(s.spec.Limits.connectTimeout())
+	sess, err := s.makeSession(end, func(era Protocol, limit time.Duration) (*session, error) { return connect(s, spec, era, limit) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if sess.awaitedLogin {
+		end = time.Now().Add(s.spec.Limits.connectTimeout())
+	}
+	ctx, cancel := context.WithDeadlineCause(s.life, end, errConnectTimeout)
+	defer cancel()
+	tools, err := sess.list(ctx, s.log)
+	if err != nil && !errors.Is(err, errUnlisted) {
+		sess.end()
+		return nil, nil, err
+	}
+	return sess, tools, err
+}
+
+// makeSession makes a session until end, in the era that the Spec names, or in up to two
+// attempts.
+func (s *server) makeSession(end time.Time, attempt func(Protocol, time.Duration) (*session, error)) (*session, error) {
 	era := s.spec.Protocol
 	if era == "" {
 		era = Auto
 	}
-	whole := s.spec.Limits.connectTimeout()
-	end := time.Now().Add(whole)
-	attempt := func(era Protocol, limit time.Duration) (*session, error) { return s.dial(s, era, limit) }
+	whole := time.Until(end)
 	var sess *session
 	var err error
 	switch {
@@ -223,20 +249,7 @@ func (s *server) connect() (*session, []Tool, error) {
 			}
 		}
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if sess.awaitedLogin {
-		end = time.Now().Add(whole)
-	}
-	ctx, cancel := context.WithDeadlineCause(s.life, end, errConnectTimeout)
-	defer cancel()
-	tools, err := sess.list(ctx, s.log)
-	if err != nil && !errors.Is(err, errUnlisted) {
-		sess.end()
-		return nil, nil, err
-	}
-	return sess, tools, err
+	return sess, err
 }
 
 // watch waits for the end of the session. It lists the tools again when the server
@@ -304,10 +317,10 @@ func (s *server) untilPoll() time.Duration {
 func (s *server) fallAsleep() (left time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.using > 0 {
+	if s.use.calls > 0 {
 		return s.spec.IdleStop, false
 	}
-	if left := s.spec.IdleStop - time.Since(s.used); left > 0 {
+	if left := s.spec.IdleStop - time.Since(s.use.last); left > 0 {
 		return left, false
 	}
 	select {
@@ -390,9 +403,9 @@ func (s *server) keepLocked(tools []Tool) {
 // connected notes a new session; problem, if not nil, says why its tools are unknown.
 func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.mu.Lock()
-	s.session, s.used, s.list.failed = sess, time.Now(), 0
+	s.session, s.use.last, s.list.failed = sess, time.Now(), 0
 	s.caps = sess.capabilities()
-	s.breaker.renewed(s.used)
+	s.breaker.renewed(s.use.last)
 	s.now.PID, s.now.Until, s.now.Login = 0, time.Time{}, ""
 	if sess.process != nil {
 		s.now.PID = sess.process.pid()

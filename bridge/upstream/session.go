@@ -94,19 +94,14 @@ type session struct {
 	web     *tap.HTTP  // of http and sse
 }
 
-// connect makes a session with a server, in the given era or, with Auto, in the one that
-// the server turns out to speak. It gives up after limit, except that a program which first
+// connect makes a session with a server by a spec, which is the server's own with what was
+// fetched, in the given era or, with Auto, in the one that the server turns out to speak. It gives up after limit, except that a program which first
 // has to obtain a login by itself gets more time.
-func connect(of *server, era Protocol, limited time.Duration) (*session, error) {
-	spec, o, log, shown := of.spec, of.options, of.log, of.shown
+func connect(of *server, spec Spec, era Protocol, limited time.Duration) (*session, error) {
+	o, log, shown := of.options, of.log, of.shown
 	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{}), hasty: o.Hasty}
 	s.life, s.abort = context.WithCancelCause(of.life)
 	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.Limits.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
-	var err error
-	if s.spec, err = spec.fetched(s.life, o.environ(), log, shown); err != nil {
-		s.end()
-		return nil, err
-	}
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
 	limit := startLimit(limited, func() { s.abort(errConnectTimeout) })

@@ -115,16 +115,16 @@ func TestConnectTimeoutIsForAllAttempts(t *testing.T) {
 				one := newServer(Spec{Name: "fake", Command: "none", Limits: Limits{ConnectTimeout: 40 * time.Second}}, Options{})
 				defer one.stop()
 				var made []attempt
-				one.dial = func(_ *server, era Protocol, limit time.Duration) (*session, error) {
+				began := time.Now()
+				_, err := one.makeSession(began.Add(one.spec.Limits.connectTimeout()), func(era Protocol, limit time.Duration) (*session, error) {
 					took := row.takes[len(made)]
 					if made = append(made, attempt{era, limit}); took == 0 {
 						took = limit
 					}
 					time.Sleep(took)
 					return nil, errors.New("silent")
-				}
-				began := time.Now()
-				if _, _, err := one.connect(); err == nil {
+				})
+				if err == nil {
 					t.Error("it is connected")
 				}
 				if !slices.Equal(made, row.want) || time.Since(began) != row.spent {
