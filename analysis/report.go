@@ -1,7 +1,7 @@
 // Package analysis describes what is known of a script before it runs: the
 // calls that can be read from its syntax tree, and where it cannot be told
-// what will be called. It holds types only; package preview makes a Report,
-// in the worker, and the report travels to the parent in a frame.
+// what will be called. Package preview makes a Report, in the worker, and the
+// report travels to the parent in a frame. [Enumerates] looks at the text alone.
 //
 // A report informs a person. It never decides anything: a call that the
 // report misses is judged like any other when it is made.

@@ -51,13 +51,11 @@ func (s RunState) Over() bool {
 	return s.State == RunDone || s.State == RunFailed || s.State == RunStopped
 }
 
-// Start begins a run that no MCP client asked for, once the tools of servers
-// that have just been started are known. Its questions go to approvers,
+// Start begins a run that no MCP client asked for. Its questions go to approvers,
 // whatever the profile's fallback. The requester is who started it,
 // as the caller knows them. The run's answer is kept like that of a run whose
 // client has left.
 func (s *Server) Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (string, error) {
-	s.o.Ready(ctx)
 	if profile != "" {
 		if _, ok := s.o.Gate.View().Profiles.Profile(profile); !ok {
 			return "", noProfile(s.o.Gate.View().Profiles, profile)

@@ -36,7 +36,6 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure(req.Params.Name + ": " + err.Error() + `; it takes {"code": "...", "input"?: any}`), nil
 	}
-	s.o.Ready(ctx)
 	sess, err := s.session(req)
 	if err != nil {
 		return failure(err.Error()), nil
@@ -55,9 +54,6 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 
 // runOf returns the run that a claimant names, live or resumed.
 func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	if _, here := s.roster.lookup(id); !here {
-		s.o.Ready(ctx)
-	}
 	return s.runner.resume(ctx, id, c)
 }
 
@@ -83,7 +79,6 @@ func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawM
 // discover answers a discovery tool: the same function that scripts have,
 // through the same gate, under the profile that binds `eval`.
 func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	s.o.Ready(ctx)
 	sess, err := s.session(req)
 	if err != nil {
 		return failure(err.Error()), nil

@@ -16,7 +16,10 @@ import (
 
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/mcphttptest"
+	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A door is a bridge over HTTP with room for four sessions, and its clock.
@@ -276,7 +279,11 @@ func TestSessionThatBeginsAScriptStays(t *testing.T) {
 	reached, let, status := make(chan struct{}), make(chan struct{}), make(chan int, 1)
 	d := &door{T: t}
 	b := newBench(t, profiles.Spec{}, func(o *Options) {
-		o.Ready = func(context.Context) { close(reached); <-let } // the script has not begun
+		o.Workspace = func(context.Context, *mcp.ServerSession, bool) (none workspace.Workspace) { // the script has not begun
+			close(reached)
+			<-let
+			return none
+		}
 		o.Logger = slog.New(listener{slog.DiscardHandler, func(message string) {
 			if message == "a session is ended to make room for another" { // which waits for its request
 				t.Error("the session is ended")

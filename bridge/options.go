@@ -84,7 +84,7 @@ type Options struct {
 	// 32 bytes; nil makes one, which no other process has.
 	Seal []byte
 	// Ready, if not nil, waits until the tools of servers that have just been
-	// started are known, for as long as that is worth waiting for.
+	// started are known, for as long as a client may wait that lists tools.
 	Ready  func(context.Context)
 	Logger *slog.Logger // nil means slog.Default()
 	Now    func() time.Time

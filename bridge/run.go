@@ -408,8 +408,8 @@ func (r *run) explain(err error) error {
 			continue
 		}
 		why := string(st.State)
-		if st.Err != "" {
-			why += ": " + st.Err
+		if st.Why() != "" {
+			why += ": " + st.Why()
 		}
 		more := *unknown
 		more.Message = fmt.Sprintf("%s is unavailable: server %s is %s", unknown.Name, st.Name, why)

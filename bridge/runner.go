@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/forms"
@@ -41,6 +42,9 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 	o.Folder = rn.o.Folder()
 	o.Workspace = rn.o.Workspace(ctx, sess.conn, sess.remote || o.Reach == gate.ByApprovers)
 	r.identify(&o, args)
+	if analysis.Enumerates(args.Code) {
+		rn.o.Gate.Gather(ctx)
+	}
 	names := rn.shared.names(o.Profile)
 	script := rn.script(r, args, names)
 	rn.seed(&script.Seed)

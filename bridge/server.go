@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/dialogs"
 	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/surface"
 
@@ -56,7 +57,7 @@ func New(o Options) *Server {
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
-	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.runner.levels.Middleware, s.awaitTools)
+	s.mcp.AddReceivingMiddleware(rpc.Conform, s.runner.levels.Middleware, s.awaitTools)
 	s.mcp.AddSendingMiddleware(forms.Overhear)
 	s.retool()
 	return s

@@ -116,7 +116,7 @@ func (s *Server) Status(ctx context.Context) Status {
 	var out Status
 	for _, st := range s.o.Upstreams.Status() {
 		out.Servers = append(out.Servers, ServerStatus{
-			Name: st.Name, State: string(st.State), Why: st.Err, Tools: st.Tools,
+			Name: st.Name, State: string(st.State), Why: st.Why(), Tools: st.Tools,
 			Since: st.Since, Until: st.Until, Failures: st.Failures, Answered: st.Answered, Box: st.BoxStatus(),
 		})
 	}

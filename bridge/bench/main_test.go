@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,5 +65,25 @@ func TestField(t *testing.T) {
 	}
 	if _, ok := field(status, "VmSwap:"); ok {
 		t.Error("found what is not there")
+	}
+}
+
+// The configuration of the slow servers is read as it is meant: by the upstream itself.
+func TestSlowConfig(t *testing.T) {
+	text, err := slowConfig("/bin/bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+		}
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Servers["hangs"].Args; len(config.Servers) != 11 || !slices.Equal(got, []string{upstreamArg, "-after", "-1s"}) {
+		t.Errorf("%d servers, of which one hangs with %q", len(config.Servers), got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -20,13 +22,20 @@ const upstreamArg = "upstream"
 //	sleep  answers after 10 ms
 //	big    answers with a JSON text of 1 MB
 //
-// and, by -tools N, as many more that do what noop does.
+// and, by -tools N, as many more that do what noop does. With -after D it begins to
+// answer so late, and if D is negative never.
 func serveUpstream(args []string) error {
 	flags := flag.NewFlagSet(upstreamArg, flag.ExitOnError)
 	more := flags.Int("tools", 0, "further tools to list")
+	after := flags.Duration("after", 0, "how long to wait before anything is answered; negative: for ever")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if *after < 0 {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	}
+	time.Sleep(*after)
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
 	add := func(name, description string, answer func(context.Context) string) {

@@ -71,13 +71,16 @@ func failing(about, text, do string) Finding {
 // Options are what there is to know of an installation before its configuration
 // is read.
 type Options struct {
-	Version string                   // of this program, as servers are told
-	File    string                   // the configuration's, absolute
-	Limit   time.Duration            // that each server and the sandbox may take
-	System  clients.System           // where the files of clients are looked for
-	Entry   func() ([]string, error) // the command with which clients start this bridge
-	State   string                   // folder of what must last; may be empty
-	Cache   string                   // folder of what need not; may be empty
+	Version string        // of this program, as servers are told
+	File    string        // the configuration's, absolute
+	Limit   time.Duration // that each server and the sandbox may take
+	// Waits, if not nil, is told which servers are waited for; answered is to be called
+	// with each that is not any more, and end when none is.
+	Waits  func(servers []string) (answered func(server string), end func())
+	System clients.System           // where the files of clients are looked for
+	Entry  func() ([]string, error) // the command with which clients start this bridge
+	State  string                   // folder of what must last; may be empty
+	Cache  string                   // folder of what need not; may be empty
 	// NoPlaces says why State and Cache are not known; nil if they are.
 	NoPlaces error
 

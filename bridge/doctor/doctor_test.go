@@ -117,7 +117,12 @@ func TestDoctorTried(t *testing.T) {
 		{Trial{OK: true, State: "connected", Tools: []string{"a"}, Took: 3}, fine("s", "1 tool, in 3 ms")},
 		{Trial{OK: true, State: "connected"}, warning("s", "it is connected and has no tools", "look at its tools.allow and tools.deny, and at what it needs to have some")},
 		{Trial{State: string(upstream.NeedsLogin), Why: "it wants one"}, warning("s", "it needs a login", "codemode-bridge servers login s --config c.json")},
-		{Trial{Why: "context deadline exceeded"}, failing("s", "it has not answered within 1ns", "start it by hand to see why, or give it longer with --timeout")},
+		{Trial{Why: "; its stderr ends: loading"}, func() Finding {
+			f := failing("s", "it has not answered within 1ns", "start it by hand to see why, or give it longer with --timeout")
+			f.Said = []string{"loading"}
+			return f
+		}()},
+		{Trial{State: "failed", Why: "it did not answer the handshake within 30s"}, failing("s", "it did not answer the handshake within 30s", "start its command by hand to see what it waits for, or raise its connectTimeout; servers disable s does without it")},
 		{Trial{State: "failed", Why: "starting the process: no such file"}, failing("s", "starting the process: no such file", "install the program, or write where it is")},
 	} {
 		test.trial.Name = "s"

@@ -20,6 +20,8 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	all, trials := make([]Finding, len(up.config.Servers)), make([]Trial, len(up.config.Servers))
 	var mu sync.Mutex // guards up.states and up.listed
 	var trying sync.WaitGroup
+	answered, end := up.waits()
+	defer end()
 	for i, s := range up.config.Servers {
 		if s.Disabled {
 			all[i] = fine(s.Name, "disabled")
@@ -29,6 +31,7 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 			limited, cancel := context.WithTimeout(ctx, up.Limit)
 			defer cancel()
 			t := Try(limited, s.Spec, up.Version, nil)
+			answered(s.Name)
 			mu.Lock()
 			up.states[s.Name] = upstream.State(t.State)
 			if t.OK {
@@ -40,6 +43,20 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	}
 	trying.Wait()
 	return append(all, up.boxes(trials)...)
+}
+
+// waits tells whoever wants to know that all enabled servers are waited for.
+func (up *Checkup) waits() (answered func(server string), end func()) {
+	if up.Waits == nil {
+		return func(string) {}, func() {}
+	}
+	var names []string
+	for _, s := range up.config.Servers {
+		if !s.Disabled {
+			names = append(names, s.Name)
+		}
+	}
+	return up.Waits(names)
 }
 
 // boxes says what keeps the programs of servers: one finding for all boxes that lack the
@@ -92,6 +109,8 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 		}
 	case t.State == "":
 		f = failing(t.Name, fmt.Sprintf("it has not answered within %v", up.Limit), "start it by hand to see why, or give it longer with --timeout")
+	case strings.HasPrefix(why, "it did not answer the handshake"):
+		f = failing(t.Name, why, "start its command by hand to see what it waits for, or raise its connectTimeout; servers disable "+t.Name+" does without it")
 	case strings.HasPrefix(why, "starting the process"):
 		f = failing(t.Name, why, "install the program, or write where it is")
 	default:

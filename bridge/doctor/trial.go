@@ -95,7 +95,11 @@ func Try(ctx context.Context, spec upstream.Spec, version string, asks func(serv
 	begun := time.Now()
 	set.Apply([]upstream.Spec{spec})
 	if err := set.WaitReady(ctx); err != nil {
-		return Trial{Name: spec.Name, Why: err.Error()}
+		why, waits := strings.CutPrefix(set.Status()[0].Why(), unanswered)
+		if why != "" && !waits {
+			why = "; " + why
+		}
+		return Trial{Name: spec.Name, Why: why} // what comes after that it has not answered
 	}
 	for told := ""; asks != nil && ctx.Err() == nil; {
 		link := set.Status()[0].Login
@@ -143,11 +147,13 @@ func (t Trial) NoTools(limit time.Duration) string {
 	case t.State == string(upstream.NeedsLogin):
 		return "it needs a login"
 	case t.State == "":
-		return fmt.Sprintf("it has not answered within %v", limit)
+		return fmt.Sprintf("it has not answered within %v", limit) + t.Why
 	}
-	why, _ := t.why()
-	return why
+	return t.Why
 }
+
+// unanswered is how the reason of a server begins that has not answered yet.
+const unanswered = "it has not answered yet"
 
 // why returns what is wrong, and what the server's program wrote last.
 func (t Trial) why() (why, said string) {
@@ -156,8 +162,8 @@ func (t Trial) why() (why, said string) {
 }
 
 // TryAll tries all servers that are not disabled at once, and returns how it went by
-// their names. Together they have limit.
-func TryAll(ctx context.Context, specs []upstream.Spec, version string, limit time.Duration) map[string]Trial {
+// their names. Together they have limit. Each is told to answered as soon as it is known.
+func TryAll(ctx context.Context, specs []upstream.Spec, version string, limit time.Duration, answered func(server string)) map[string]Trial {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	all := map[string]Trial{}
@@ -165,10 +171,12 @@ func TryAll(ctx context.Context, specs []upstream.Spec, version string, limit ti
 	var trying sync.WaitGroup
 	for _, spec := range specs {
 		if spec.Disabled || spec.Kind == upstream.InProcess {
+			answered(spec.Name)
 			continue
 		}
 		trying.Go(func() {
 			t := Try(ctx, spec, version, nil)
+			answered(spec.Name)
 			mu.Lock()
 			defer mu.Unlock()
 			all[spec.Name] = t

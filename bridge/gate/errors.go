@@ -3,7 +3,6 @@ package gate
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,15 +60,6 @@ type CallError struct {
 
 func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Tool, e.Err) }
 func (e *CallError) Unwrap() error { return e.Err }
-
-// awaits reports whether a tool may be one of a server that has not listed its tools
-// yet, as far as the profile may know of it.
-func (v *View) awaits(profile, name string) bool {
-	server, tool, _ := strings.Cut(name, "__")
-	return slices.ContainsFunc(v.Awaited, func(s string) bool {
-		return (s == server || slices.Contains(v.Catalog.Servers(server), s)) && v.May(profile, s, tool)
-	})
-}
 
 // unknownTool says that no tool is called name, and which of those that the script
 // sees have similar names.

@@ -22,7 +22,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -52,9 +51,11 @@ type Options struct {
 	Broker   *approval.Broker // nil means one with default limits
 	// Configuration is the one that the gate decides by, whatever its text becomes.
 	Configuration Configuration
-	// Confirm, if not nil, waits until a server that is only known from the cache
-	// has listed its tools, for as long as that is worthwhile.
-	Confirm func(ctx context.Context, server string)
+	// Await, if not nil, waits until a server has listed its tools, which it has not
+	// since the start, or until that is not worth waiting for. It waits for no other.
+	Await func(ctx context.Context, server string)
+	// Gather, if not nil, waits a short time for all such servers together.
+	Gather func(ctx context.Context)
 	// Approvers reports whether anybody could answer on an authenticated channel;
 	// nil means that nobody ever can.
 	Approvers func() bool
@@ -81,7 +82,8 @@ type Gate struct {
 	reader    Reader
 	recorder  ledger.Recorder
 	broker    *approval.Broker
-	confirm   func(ctx context.Context, server string)
+	await     func(ctx context.Context, server string)
+	gather    func(ctx context.Context)
 	approvers func() bool
 	conf      Configuration
 	prints    []byte // key of fingerprints
@@ -105,7 +107,13 @@ func New(view *View, o Options) *Gate {
 	if o.Conceal == nil {
 		o.Conceal = func(text string) string { return text }
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
+	if o.Await == nil {
+		o.Await = func(context.Context, string) {}
+	}
+	if o.Gather == nil {
+		o.Gather = func(context.Context) {}
+	}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)
@@ -247,30 +255,6 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	made.landed = g.met.move(view, r.Session, made)
 	reply, err := g.send(ctx, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
-}
-
-// lookup finds a tool. A tool that is only known from the cache is not called: its
-// server must have listed it before anything is decided about it.
-func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog.Tool, error) {
-	view := g.View()
-	if method, ok := catalog.Method(name); ok {
-		return view, method, nil
-	}
-	tool, ok := r.Names.Take(view.Catalog, name)
-	if ok && tool.Stale && g.confirm != nil {
-		g.confirm(ctx, tool.Server)
-		view = g.View()
-		tool, ok = r.Names.Take(view.Catalog, name)
-	}
-	switch {
-	case !ok:
-		unknown := unknownTool(view.Sees(r.Profile), name)
-		unknown.Later = view.awaits(r.Profile, name)
-		return nil, nil, unknown
-	case tool.Stale:
-		return nil, nil, &UnknownToolError{Name: name, Later: true, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
-	}
-	return view, tool, nil
 }
 
 // send makes the call, to the upstream or, for a discovery function, to the

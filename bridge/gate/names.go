@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,28 +13,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A step is one part of the path to a value in a call's arguments.
-type step struct {
-	name    string
-	element bool // of an array; the name does not matter
-}
-
 // twins are two names of one object that differ only in letter case. A server that
 // ignores case reads one of the two, and nobody knows which.
 type twins struct {
-	way  []step // to the object
+	way  []misfit.Step // to the object
 	a, b string
 }
 
 // findTwins lists the twins in a call's arguments, in a fixed order.
 func findTwins(args map[string]any) (all []twins) {
 	first := map[string]string{} // names of one object, by their folded form
-	var look func(v any, way []step)
-	look = func(v any, way []step) {
+	var look func(v any, way []misfit.Step)
+	look = func(v any, way []misfit.Step) {
 		switch v := v.(type) {
 		case []any:
 			for _, element := range v {
-				look(element, append(way, step{element: true}))
+				look(element, append(way, misfit.Step{Element: true}))
 			}
 		case map[string]any:
 			clear(first)
@@ -50,7 +43,7 @@ func findTwins(args map[string]any) (all []twins) {
 				}
 			}
 			for name, member := range v {
-				look(member, append(way, step{name: name}))
+				look(member, append(way, misfit.Step{Name: name}))
 			}
 		}
 	}
@@ -65,10 +58,10 @@ func findTwins(args map[string]any) (all []twins) {
 func (t twins) key() string {
 	var b strings.Builder
 	for _, s := range t.way {
-		if s.element {
+		if s.Element {
 			b.WriteString("\x00[]")
 		} else {
-			b.WriteString("\x00." + s.name)
+			b.WriteString("\x00." + s.Name)
 		}
 	}
 	return b.String()
@@ -78,10 +71,10 @@ func (t twins) key() string {
 func (t twins) text(hidden canon.DisplayOptions) string {
 	var way []string
 	for _, s := range t.way {
-		if s.element {
-			s.name = "[]"
+		if s.Element {
+			s.Name = "[]"
 		}
-		way = append(way, s.name)
+		way = append(way, s.Name)
 	}
 	at := func(name string) string { return misfit.Place(append(way[:len(way):len(way)], name), hidden) }
 	if a, b := at(t.a), at(t.b); a != b {
@@ -100,7 +93,7 @@ func checkNames(tool *catalog.Tool, schema *jsonschema.Schema, args map[string]a
 		return nil, nil
 	}
 	hidden := canon.DisplayOptions{Hidden: hiddenBy(by)}
-	declared := declarations{schema: schema, tool: tool, places: map[string]map[string]bool{}}
+	declared := declarations{schema: schema, tool: tool, search: misfit.Budget{Most: maxWork}, places: map[string]map[string]bool{}}
 	var reads []func(name string, depth int) bool
 	for _, p := range by {
 		reads = append(reads, p.Reads(tool.Server, tool.Name))
@@ -108,7 +101,7 @@ func checkNames(tool *catalog.Tool, schema *jsonschema.Schema, args map[string]a
 	for _, t := range found {
 		depth := 1
 		for _, s := range t.way {
-			if !s.element {
+			if !s.Element {
 				depth++
 			}
 		}
@@ -130,7 +123,7 @@ func checkNames(tool *catalog.Tool, schema *jsonschema.Schema, args map[string]a
 type declarations struct {
 	schema *jsonschema.Schema // nil if it cannot be read
 	tool   *catalog.Tool
-	work   int
+	search misfit.Budget
 	places map[string]map[string]bool // by twins.key: names, folded
 }
 
@@ -142,90 +135,11 @@ func (d *declarations) has(t twins) bool {
 	}
 	names, known := d.places[t.key()]
 	if !known {
-		names = d.at(t.way)
+		names = map[string]bool{}
+		for _, name := range d.search.Declared(d.schema, t.way) {
+			names[profiles.FoldName(name)] = true
+		}
 		d.places[t.key()] = names
 	}
-	return names[profiles.FoldName(t.a)] || d.work > maxWork
-}
-
-// at collects the names in all schemas that may apply to the object at the end
-// of a path.
-func (d *declarations) at(way []step) map[string]bool {
-	here := d.alternatives([]*jsonschema.Schema{d.schema})
-	for _, s := range way {
-		var next []*jsonschema.Schema
-		for _, schema := range here {
-			if s.element {
-				next = append(next, elementsOf(schema)...)
-			} else {
-				next = append(next, membersOf(schema, s.name)...)
-			}
-		}
-		here = d.alternatives(next)
-	}
-	names := map[string]bool{}
-	for _, schema := range here {
-		for name := range schema.Properties {
-			names[profiles.FoldName(name)] = true
-		}
-		for _, name := range schema.Required {
-			names[profiles.FoldName(name)] = true
-		}
-	}
-	return names
-}
-
-// alternatives returns schemas together with all those that they are composed of.
-func (d *declarations) alternatives(from []*jsonschema.Schema) (all []*jsonschema.Schema) {
-	seen := map[*jsonschema.Schema]bool{}
-	for len(from) > 0 && d.work <= maxWork {
-		s := from[len(from)-1]
-		from = from[:len(from)-1]
-		if s == nil || seen[s] {
-			continue
-		}
-		seen[s] = true
-		d.work++
-		all = append(all, s)
-		from = append(from, s.Ref, s.RecursiveRef, s.If, s.Then, s.Else)
-		if s.DynamicRef != nil {
-			from = append(from, s.DynamicRef.Ref)
-		}
-		from = slices.Concat(from, s.AllOf, s.AnyOf, s.OneOf, slices.Collect(maps.Values(s.DependentSchemas)))
-		for _, needs := range s.Dependencies {
-			if schema, ok := needs.(*jsonschema.Schema); ok {
-				from = append(from, schema)
-			}
-		}
-	}
-	return all
-}
-
-// membersOf returns the schemas of an object's member.
-func membersOf(s *jsonschema.Schema, name string) []*jsonschema.Schema {
-	all := []*jsonschema.Schema{s.Properties[name], s.UnevaluatedProperties}
-	for pattern, schema := range s.PatternProperties {
-		if pattern.MatchString(name) {
-			all = append(all, schema)
-		}
-	}
-	if schema, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		all = append(all, schema)
-	}
-	return all
-}
-
-// elementsOf returns the schemas of an array's elements, at any index.
-func elementsOf(s *jsonschema.Schema) []*jsonschema.Schema {
-	all := append([]*jsonschema.Schema{s.Items2020, s.UnevaluatedItems, s.Contains}, s.PrefixItems...)
-	switch items := s.Items.(type) {
-	case *jsonschema.Schema:
-		all = append(all, items)
-	case []*jsonschema.Schema:
-		all = append(all, items...)
-	}
-	if schema, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
-		all = append(all, schema)
-	}
-	return all
+	return names[profiles.FoldName(t.a)] || d.search.Spent > d.search.Most
 }

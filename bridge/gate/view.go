@@ -24,6 +24,8 @@ type View struct {
 	Complete bool
 	// Awaited are the enabled servers whose tools are not in the catalogue yet.
 	Awaited []string
+	// Cached are the servers whose tools in the catalogue are those of the last run.
+	Cached []string
 	// Meanings are what is known of servers, by their configured names.
 	Meanings map[string]Meant
 	// Box says what the system keeps the program of a server to now; nil: nothing.

@@ -113,6 +113,10 @@ type ServerStatus struct {
 	// Sessions is how many have a process or connection of their own.
 	Sessions int    `json:"sessions,omitempty"`
 	Why      string `json:"why,omitempty"`
+	Protocol string `json:"protocol,omitempty"` // the protocol version that was agreed on
+	Version  string `json:"version,omitempty"`  // the server's own
+	// Box is what keeps its program, as servers list --json has it.
+	Box json.RawMessage `json:"box,omitempty"`
 }
 
 // statusTime is how long an instance may take to say its status.

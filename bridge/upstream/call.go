@@ -156,8 +156,8 @@ func (s *server) queue(ctx context.Context) *Error {
 // leave notes that a call no longer needs the session that await returned.
 func (s *server) leave() {
 	s.mu.Lock()
-	s.using--
-	s.used = time.Now()
+	s.use.calls--
+	s.use.last = time.Now()
 	s.mu.Unlock()
 }
 
@@ -190,7 +190,7 @@ func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 		seen = s.tries
 		failed := s.failed
 		if sess != nil && known {
-			s.using++
+			s.use.calls++
 		}
 		s.mu.Unlock()
 		if first {

@@ -103,6 +103,9 @@ func fakeMain(s script) {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "fatal: no API key in "+os.Getenv("SECRET"))
 		os.Exit(3)
+	case "says": // and goes on when its stdin ends
+		fmt.Fprintln(os.Stderr, "loading with "+os.Getenv("SECRET"))
+		defer func() { select {} }()
 	case "banner":
 		fmt.Print("\xEF\xBB\xBFWelcome to the fake server!\r\n\r\n{\"level\":\"info\"}\n[1,2]\n{\"jsonrpc\":\"2.0\"\n")
 	case "flood":

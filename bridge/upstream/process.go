@@ -179,8 +179,17 @@ func lookPath(command string, env []string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", &exec.Error{Name: command, Err: exec.ErrNotFound}
+	return "", &missingError{command, path}
 }
+
+// A missingError says that no folder of a PATH has a command.
+type missingError struct{ command, path string }
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("executable file not found: no folder of the PATH has %q; what a desktop application starts has a short PATH: "+
+		`write the whole path as "command", or set "PATH" in the server's "env"; searched: %s`, e.command, tap.Escape(e.path, tap.MaxLine))
+}
+func (e *missingError) Unwrap() error { return exec.ErrNotFound }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
@@ -198,13 +207,14 @@ func (p *process) howItEnded() string {
 	return text
 }
 
-// stop ends the process and everything that it started, politely and then
-// firmly, and returns when nothing of it is left.
-func (p *process) stop() {
+// stop ends the process and everything that it started, and returns when nothing of it is
+// left: once its stdin is closed it has patience to end by itself, and is then asked to,
+// firmly in the end.
+func (p *process) stop(patience time.Duration) {
 	p.once.Do(func() {
 		_ = p.stdin.Close()
 		asked := false
-		if !p.exitsWithin(politely) {
+		if !p.exitsWithin(patience) {
 			p.terminate()
 			asked = true
 			if !p.exitsWithin(firmly) {

@@ -66,7 +66,7 @@ func TestIdleMeansThatNoCallIsUnderWay(t *testing.T) {
 	later := func() { // it was used long ago
 		one.mu.Lock()
 		defer one.mu.Unlock()
-		one.used = time.Now().Add(-2 * time.Hour)
+		one.use.last = time.Now().Add(-2 * time.Hour)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})

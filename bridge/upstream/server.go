@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,13 +58,19 @@ type server struct {
 	list    toolList
 	session *session               // if Connected or Unhealthy
 	caps    mcp.ServerCapabilities // of the last session
-	using   int                    // calls that are using the session
-	used    time.Time              // when the last of them ended, or the session began
+	use     use                    // of the session
 	breaker breaker                // of calls
 	failed  int                    // failures to connect, or to stay connected, in a row
 	tries   int                    // such failures ever
 	changed chan struct{}          // closed and replaced when the state changes
 	legacy  bool                   // Auto has found out that the server speaks only the old era
+	child   *process               // the last that was started, even if it has not answered; nil: none
+}
+
+// A use counts the calls that are using a session.
+type use struct {
+	calls int
+	last  time.Time // when the last of them ended, or the session began
 }
 
 // A toolList is what a server has listed.
@@ -170,6 +177,13 @@ func (s *server) asksLogin(link string) {
 	}
 }
 
+// starts notes the process of a connection that is being made; nil: it has none.
+func (s *server) starts(p *process) {
+	s.mu.Lock()
+	s.child = p
+	s.mu.Unlock()
+}
+
 // attempted lets WaitReady continue.
 func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
@@ -184,47 +198,25 @@ func parks(err error) bool {
 	return errors.As(err, &refused) || errors.As(err, &wrong) || tap.NeedsLogin(err)
 }
 
-// connect makes a session and lists the tools. If it returns both a session and an
-// error, the server has tools but failed to list them.
+// connect makes a session and lists the tools, all within Limits.ConnectTimeout. If it
+// returns both a session and an error, the server has tools but failed to list them.
 func (s *server) connect() (*session, []Tool, error) {
 	if s.spec.Wrong != "" {
 		return nil, nil, &wrongError{s.spec.Wrong}
 	}
-	era := s.spec.Protocol
-	if era == "" {
-		era = Auto
-	}
-	attempt := func(era Protocol) (*session, error) {
-		return connect(s.life, s.spec, s.options, era, s.asksLogin, s.log, s.shown)
-	}
-	var sess *session
-	var err error
-	switch {
-	case era != Auto:
-		sess, err = attempt(era)
-	case s.legacy || s.spec.kind() == SSE:
-		sess, err = attempt(Legacy)
-		s.legacy = err == nil // it may be another program by now
-	default:
-		sess, err = attempt(Auto)
-		// Servers of the old era may end, fall silent or answer with anything
-		// when the first message is not initialize. So the attempt is repeated
-		// without server/discover unless the failure surely has another cause.
-		var started *startError
-		var missed *missedLoginError
-		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && !errors.As(err, &missed) && s.spec.kind() != InProcess {
-			s.log.Debug("trying again without server/discover", "err", err)
-			if again, secondErr := attempt(Legacy); secondErr == nil {
-				sess, err, s.legacy = again, nil, true
-			} else {
-				err = secondErr
-			}
-		}
-	}
+	spec, err := s.spec.fetched(s.life, s.options.environ(), s.log, s.shown)
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.Limits.connectTimeout(), errConnectTimeout)
+	end := time.Now().Add(s.spec.Limits.connectTimeout())
+	sess, err := s.makeSession(end, func(era Protocol, limit time.Duration) (*session, error) { return connect(s, spec, era, limit) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if sess.awaitedLogin {
+		end = time.Now().Add(s.spec.Limits.connectTimeout())
+	}
+	ctx, cancel := context.WithDeadlineCause(s.life, end, errConnectTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
 	if err != nil && !errors.Is(err, errUnlisted) {
@@ -232,6 +224,41 @@ func (s *server) connect() (*session, []Tool, error) {
 		return nil, nil, err
 	}
 	return sess, tools, err
+}
+
+// makeSession makes a session until end, in the era that the Spec names, or in up to two
+// attempts.
+func (s *server) makeSession(end time.Time, attempt func(Protocol, time.Duration) (*session, error)) (*session, error) {
+	era := s.spec.Protocol
+	if era == "" {
+		era = Auto
+	}
+	whole := time.Until(end)
+	var sess *session
+	var err error
+	switch {
+	case era != Auto:
+		sess, err = attempt(era, whole)
+	case s.legacy || s.spec.kind() == SSE:
+		sess, err = attempt(Legacy, whole)
+		s.legacy = err == nil // it may be another program by now
+	default:
+		sess, err = attempt(Auto, whole/4*3)
+		// Servers of the old era may end, fall silent or answer with anything
+		// when the first message is not initialize. So the attempt is repeated
+		// without server/discover unless the failure surely has another cause.
+		var started *startError
+		var missed *missedLoginError
+		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && !errors.As(err, &missed) && s.spec.kind() != InProcess {
+			s.log.Debug("trying again without server/discover", "err", err)
+			if again, secondErr := attempt(Legacy, time.Until(end)); secondErr == nil {
+				sess, err, s.legacy = again, nil, true
+			} else {
+				err = secondErr
+			}
+		}
+	}
+	return sess, err
 }
 
 // watch waits for the end of the session. It lists the tools again when the server
@@ -299,10 +326,10 @@ func (s *server) untilPoll() time.Duration {
 func (s *server) fallAsleep() (left time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.using > 0 {
+	if s.use.calls > 0 {
 		return s.spec.IdleStop, false
 	}
-	if left := s.spec.IdleStop - time.Since(s.used); left > 0 {
+	if left := s.spec.IdleStop - time.Since(s.use.last); left > 0 {
 		return left, false
 	}
 	select {
@@ -385,9 +412,9 @@ func (s *server) keepLocked(tools []Tool) {
 // connected notes a new session; problem, if not nil, says why its tools are unknown.
 func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.mu.Lock()
-	s.session, s.used, s.list.failed = sess, time.Now(), 0
+	s.session, s.use.last, s.list.failed = sess, time.Now(), 0
 	s.caps = sess.capabilities()
-	s.breaker.renewed(s.used)
+	s.breaker.renewed(s.use.last)
 	s.now.PID, s.now.Until, s.now.Login = 0, time.Time{}, ""
 	if sess.process != nil {
 		s.now.PID = sess.process.pid()
@@ -555,6 +582,9 @@ func (s *server) status() Status {
 	st := s.now
 	st.Failures = s.failed
 	if s.session == nil {
+		if s.child != nil && st.State == Connecting {
+			st.Said = strings.Join(s.child.said.shownLines(), " | ")
+		}
 		return st
 	}
 	st.Failures = s.breaker.failures

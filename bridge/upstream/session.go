@@ -80,7 +80,9 @@ type session struct {
 	abort context.CancelCauseFunc
 	ended chan struct{} // closed when the connection has ended, by whomever
 
-	useful atomic.Bool // a call was answered
+	useful       atomic.Bool // a call was answered
+	awaitedLogin bool        // its program waited for a login before it answered
+	hasty        bool        // Options.Hasty
 
 	logging sync.Mutex // held while the server's level of logging is set
 	logged  bool       // it has been set, to
@@ -92,25 +94,22 @@ type session struct {
 	web     *tap.HTTP  // of http and sse
 }
 
-// connect makes a session with the server of spec, in the given era or, with Auto, in
-// the one that the server turns out to speak. A program that first has to obtain a
-// login by itself gets more time; asks is called with the link.
-func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(link string), log *slog.Logger, shown redactor) (*session, error) {
-	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{})}
-	s.life, s.abort = context.WithCancelCause(ctx)
+// connect makes a session with a server by a spec, which is the server's own with what was
+// fetched, in the given era or, with Auto, in the one that the server turns out to speak. It gives up after limit, except that a program which first
+// has to obtain a login by itself gets more time.
+func connect(of *server, spec Spec, era Protocol, limited time.Duration) (*session, error) {
+	o, log, shown := of.options, of.log, of.shown
+	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{}), hasty: o.Hasty}
+	s.life, s.abort = context.WithCancelCause(of.life)
 	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.Limits.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
-	var err error
-	if s.spec, err = spec.fetched(s.life, o.environ(), log, shown); err != nil {
-		s.end()
-		return nil, err
-	}
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
-	limit := startLimit(spec.Limits.connectTimeout(), func() { s.abort(errConnectTimeout) })
+	limit := startLimit(limited, func() { s.abort(errConnectTimeout) })
 	transport, err := s.open(o, log, func(link string) {
 		limit.extend(loginPatience)
-		asks(link)
+		of.asksLogin(link)
 	})
+	of.starts(s.process)
 	if err != nil {
 		limit.stop()
 		s.end()
@@ -131,6 +130,7 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(
 		}()
 	}
 	inTime, asked := limit.stop()
+	s.awaitedLogin = asked
 	if !inTime && err == nil {
 		err = errConnectTimeout
 	}
@@ -209,7 +209,11 @@ func (s *session) end() {
 		s.inner()
 	}
 	if s.process != nil {
-		s.process.stop()
+		patience := politely
+		if s.client == nil || s.hasty && !s.useful.Load() {
+			patience = 0 // it has nothing to bring to an end
+		}
+		s.process.stop(patience)
 	}
 	if s.lines != nil {
 		s.lines.Wait()

@@ -183,19 +183,6 @@ func (s *Set) Offers(method string) []string {
 	return names
 }
 
-// WaitReady returns when every enabled server has connected or failed once
-// since it was started, or with ctx's error when ctx ends.
-func (s *Set) WaitReady(ctx context.Context) error {
-	for _, one := range s.sorted() {
-		select {
-		case <-one.ready:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
 // Reconnect makes a Failed or Parked server try again now. It reports whether
 // there is such a server; it does not wait.
 func (s *Set) Reconnect(server string) bool {

@@ -206,6 +206,9 @@ type Status struct {
 	// Err says why the server is Failed, Parked, Suspended, Trying or
 	// Unhealthy, or which login it waits for; empty if nothing is wrong.
 	Err string
+	// Said is what the process of a Connecting server wrote last to its stderr, the
+	// lines joined by " | "; if it fails to connect, that is in Err.
+	Said string
 	// Login is the link for a login that the process of a Connecting server waits
 	// for; calls fail until a person has logged in there. Untrusted.
 	Login string
@@ -255,6 +258,9 @@ type Options struct {
 	// Environ is the environment that children's variables are taken from, in
 	// the form of os.Environ; nil: os.Environ itself.
 	Environ []string
+	// Hasty has processes that no call has used end by a signal at once, without the
+	// time to end by themselves that others get: for a Set that lasts for one script.
+	Hasty bool
 }
 
 func (o Options) logger() *slog.Logger {

@@ -178,7 +178,7 @@ func (m *Maker) Refresh() {
 	defer m.mu.Unlock()
 	view := m.viewLocked()
 	old := m.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && slices.Equal(old.Catalog.Absent(), view.Catalog.Absent()) {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && slices.Equal(old.Catalog.Absent(), view.Catalog.Absent()) && slices.Equal(old.Cached, view.Cached) {
 		return
 	}
 	m.show(view)
@@ -225,6 +225,9 @@ func (m *Maker) viewLocked() *gate.View {
 			continue
 		}
 		delete(m.absent, s.Name)
+		if shown.Stale {
+			view.Cached = append(view.Cached, s.Name)
+		}
 		if !s.Builtin {
 			m.reviewLocked(view, &shown, s.Rules)
 		}

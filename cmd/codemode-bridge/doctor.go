@@ -117,6 +117,10 @@ func examination(ctx context.Context, con *console, path string, limit time.Dura
 			secrets.Learn(hidden(cfg, con.Env), con.Env)
 			return examined(con, cfg, logins), nil
 		},
+		Waits: func(servers []string) (answered func(string), end func()) {
+			said := con.Wait(servers)
+			return said.Answered, said.Close
+		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },
 		Short:   func(path string) string { return con.HomeShort(path) },

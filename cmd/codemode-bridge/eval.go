@@ -24,7 +24,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // evalCommand runs one script, behind the same gate as a client's.
@@ -45,9 +44,7 @@ func evalCommand(con *console) *cobra.Command {
 			if o.input != "" && !json.Valid([]byte(o.input)) {
 				return &cli.UsageError{Err: errors.New("--input must be JSON")}
 			}
-			var result *mcp.CallToolResult
-			err = onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) error {
-				complain(con, p)
+			return onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) error {
 				sayAsked(con, p)
 				if o.profile == evalProfile {
 					o.profile = ""
@@ -55,16 +52,16 @@ func evalCommand(con *console) *cobra.Command {
 				if _, err := namedProfile(p.cfg.Profiles, cmp.Or(o.profile, evalProfile)); err != nil {
 					return err
 				}
-				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), sayUnasked(con))
-				return err
+				result, err := p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), sayUnasked(con))
+				if err != nil {
+					return err
+				}
+				// Before the servers are closed: nobody waits for that.
+				if err := printAnswer(con, result, o.media); ctx.Err() == nil {
+					return err
+				}
+				return context.Cause(ctx)
 			})
-			if err != nil {
-				return err
-			}
-			if err := printAnswer(con, result, o.media); c.Context().Err() == nil {
-				return err
-			}
-			return context.Cause(c.Context())
 		},
 	}
 	f := c.Flags()
@@ -122,11 +119,31 @@ func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do fu
 	if err != nil {
 		return err
 	}
-	return onceWith(ctx, con, cfg, do, openNothing)
+	return onceReady(ctx, con, cfg, do)
+}
+
+// onceReady is withoutRecords with a configuration that has its secrets.
+func onceReady(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
+	return onceWith(ctx, con, cfg, brief, func(ctx context.Context, p *parts) error {
+		p.ready(ctx, con)
+		return do(ctx, p)
+	}, openNothing)
+}
+
+// onceResting is once with no server started: do starts those that it needs.
+func onceResting(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
+	cfg, err := con.load()
+	if err != nil {
+		return err
+	}
+	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
+		return err
+	}
+	return onceWith(ctx, con, cfg, resting, do, openNothing)
 }
 
 // onceRecorded is once for a do that may call tools: its calls are recorded like a
-// client's.
+// client's, and like those each waits for its own server alone.
 func onceRecorded(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -138,7 +155,7 @@ func onceRecorded(ctx context.Context, con *console, do func(context.Context, *p
 	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
 		return err
 	}
-	return onceWith(ctx, con, cfg, func(ctx context.Context, p *parts) error {
+	return onceWith(ctx, con, cfg, brief, func(ctx context.Context, p *parts) error {
 		if err := p.reloads.begin(ctx, cfg); err != nil {
 			return err
 		}
@@ -156,10 +173,10 @@ func onceApart(ctx context.Context, con *console, do func(context.Context, *part
 		return err
 	}
 	cfg.Servers = nil
-	return onceWith(ctx, con, cfg, do, con.openLog)
+	return onceWith(ctx, con, cfg, brief, do, con.openLog)
 }
 
-func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*auditLog, error)) (err error) {
+func onceWith(ctx context.Context, con *console, cfg *config.Config, lives lifetime, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*auditLog, error)) (err error) {
 	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // the default: no model reads it
 	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // one script at most
 	l, err := openQuietLogs(con, cfg)                                  // complain reports what is wrong with servers
@@ -172,27 +189,12 @@ func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(con
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	p, err := build(ctx, con, cfg, l, rec)
+	p, err := build(ctx, con, cfg, l, rec, lives)
 	if err != nil {
 		return err
 	}
 	defer p.Close(time.Second)
-	said := sayConnecting(con, len(cfg.Servers))
-	p.ready(ctx)
-	said.Stop()
 	return do(ctx, p)
-}
-
-// sayConnecting tells a person at a terminal what they wait for, if it takes longer
-// than a moment.
-func sayConnecting(con *console, servers int) *time.Timer {
-	file, ok := con.Err.(*os.File)
-	terminal := ok && term.IsTerminal(int(file.Fd()))
-	return time.AfterFunc(2*time.Second, func() {
-		if terminal {
-			fmt.Fprintf(con.Err, "connecting to %s...\n", cli.Count(servers, "server"))
-		}
-	})
 }
 
 // sayUnasked returns a function that says, once for each tool, that calls were denied

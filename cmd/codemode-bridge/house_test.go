@@ -46,7 +46,7 @@ var table = map[string][]string{
 	"sandbox/wire":    {"analysis"},
 	"sandbox/worker":  {"analysis", "sandbox/confine", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":               {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
+	"bridge":               {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/rpc", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/admin":         {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "bridge/wording", "profiles"},
 	"bridge/alive":         {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/approval":      {"analysis", "bridge/canon", "profiles"},

@@ -18,7 +18,7 @@ import (
 
 // about says in one sentence what each package is for.
 var about = map[string]string{
-	"analysis":                         "what is known of a script before it runs; types only",
+	"analysis":                         "what is known of a script before it runs, without an engine",
 	"analysis/preview":                 "reads the calls of a script from goja's syntax tree",
 	"bridge":                           "serves the eval and discovery tools over MCP; owns the live runs",
 	"bridge/admin":                     "the approval page, its API, event stream and webhooks",
@@ -58,7 +58,7 @@ var about = map[string]string{
 	"bridge/mcphttptest":               "an MCP endpoint and plain HTTP requests to it, for tests",
 	"bridge/meant":                     "finds the name that somebody meant by one that is not there",
 	"bridge/memstore":                  "the simplest store: audit log, journals and requests in memory",
-	"bridge/misfit":                    "says in words where the arguments of a call do not fit the schema of its tool",
+	"bridge/misfit":                    "reads schemas of arguments: which names they declare, and in words where a call does not fit",
 	"bridge/notify":                    "notifies the person at this machine that a request waits",
 	"bridge/observed":                  "learns from answers the types that tools do not declare; keeps no values",
 	"bridge/openapi":                   "makes an MCP server from an OpenAPI document: its operations are tools",
@@ -70,7 +70,7 @@ var about = map[string]string{
 	"bridge/relay":                     "connects a server in a box with the hosts that its box names, and no others",
 	"bridge/replay":                    "brings a script that is run again to where it was, by giving it the recorded answers in order",
 	"bridge/roots":                     "finds the folders that a run works on: the configuration's, the client's, or where it started",
-	"bridge/rpc":                       "reads JSON-RPC messages before the SDK does, and answers those that the SDK could not read",
+	"bridge/rpc":                       "reads JSON-RPC messages before the SDK does, and does what the protocol demands and the SDK leaves out",
 	"bridge/scripts":                   "reads and watches the folder of saved scripts",
 	"bridge/secrets":                   "fills in the variables of a configuration, and finds the secrets that it names: keyring, files, commands",
 	"bridge/secretstest":               "the keyring of a Linux desktop with its bus, for tests",

@@ -38,7 +38,9 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	}
 	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
 	logins := logins(con)
-	listed := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime)
+	said := con.Wait(cfg.ServerNames())
+	listed := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime, said.Answered)
+	said.Close()
 	logins.Close()
 	if err := context.Cause(ctx); err != nil {
 		return err

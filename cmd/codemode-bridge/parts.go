@@ -47,6 +47,7 @@ type parts struct {
 	views     *view.Maker
 
 	started time.Time
+	cached  bool // there are tools of the last run to list
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
@@ -54,9 +55,18 @@ type parts struct {
 	cfg *config.Config
 }
 
+// A lifetime says what a bridge is built for.
+type lifetime int
+
+const (
+	lasting lifetime = iota // to serve clients
+	brief                   // for one command: its servers end fast
+	resting                 // likewise, and none of its servers is started until parts.only says so
+)
+
 // build puts a bridge together from the floor up. Servers connect in the background.
 // Close ends everything but rec, which stays the caller's.
-func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *auditLog) (*parts, error) {
+func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *auditLog, lives lifetime) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
@@ -71,7 +81,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
-	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: func() { p.views.Touch() }})
+	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Hasty: lives != lasting, Changed: func() { p.views.Touch() }})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
 		Memory: int64(cfg.Sandbox.Memory), Crowded: func() { p.server.MakeRoom() }, Fresh: cfg.Sandbox.Fresh, Logger: l.logger.With("part", "sandbox"),
@@ -90,8 +100,9 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Listed: p.listed, Observed: p.observation, Absent: p.absent, Box: p.box, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
 		Recorder: rec, Cache: cache, Log: l.logger,
 	})
+	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -99,14 +110,16 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
+		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.awaitList, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
 		Where: bridge.Where{Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(hidden(cfg, con.Env), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
-	p.upstreams.Apply(p.specs(cfg))
+	if lives != resting {
+		p.upstreams.Apply(p.specs(cfg))
+	}
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
@@ -242,27 +255,57 @@ func (p *parts) config() *config.Config {
 }
 
 // ready waits until every server has connected or failed, or ctx ends, and makes a
-// view of their tools.
-func (p *parts) ready(ctx context.Context) {
+// view of their tools. It says whom it waits for.
+func (p *parts) ready(ctx context.Context, con *console) {
+	var waiting sync.WaitGroup
+	names := p.upstreams.Pending()
+	said := con.Wait(names)
+	for _, name := range names {
+		waiting.Go(func() {
+			p.upstreams.WaitReady(ctx, name)
+			said.Answered(name)
+		})
+	}
+	waiting.Wait()
+	said.Close()
+	p.views.Refresh()
+}
+
+// only runs none but the named servers from now on; it changes nothing else.
+func (p *parts) only(names ...string) {
+	p.upstreams.Apply(slices.DeleteFunc(p.specs(p.config()), func(s upstream.Spec) bool { return !slices.Contains(names, s.Name) }))
+}
+
+// firstWait is how long after the start clients that list tools, and scripts that search
+// or list them, wait for servers. A call waits for its own server, and for no other.
+const firstWait = 2 * time.Second
+
+// awaitList waits for the servers before their tools are described to a client, at the
+// latest firstWait after the start. A client need not wait where there are the tools of
+// the last run: it is told when they change.
+func (p *parts) awaitList(ctx context.Context) {
+	if !p.cached && !p.gate.View().Complete {
+		p.gather(ctx)
+	}
+}
+
+// gather returns when every server has listed its tools or failed, at the latest
+// firstWait after the start.
+func (p *parts) gather(ctx context.Context) {
+	until := p.started.Add(firstWait)
+	if time.Now().After(until) {
+		return // the views follow what comes later
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	p.upstreams.WaitReady(ctx)
 	p.views.Refresh()
 }
 
-// firstWait is how long after the start scripts, and clients that list tools, wait for
-// servers to list theirs. A server that takes longer delays only its own calls.
-const firstWait = 8 * time.Second
-
-// await returns when every server has listed its tools or failed, at the latest
-// firstWait after the start.
-func (p *parts) await(ctx context.Context) {
-	if p.gate.View().Complete {
-		return
-	}
-	ctx, cancel := context.WithDeadline(ctx, p.started.Add(firstWait))
-	defer cancel()
-	if p.upstreams.WaitReady(ctx) == nil {
-		p.views.Refresh()
-	}
+// awaitServer waits until one server has listed its tools, or cannot.
+func (p *parts) awaitServer(ctx context.Context, server string) {
+	p.upstreams.Await(ctx, server)
+	p.views.Refresh()
 }
 
 // tokens returns the bearer tokens of the configuration in force. If an edit has
@@ -275,17 +318,6 @@ func (p *parts) tokens() []mcphttp.Token {
 		all = append(all, mcphttp.Token{Name: t.Name, SHA256: t.Digest})
 	}
 	return all
-}
-
-// confirm waits until a server whose tools are known only from the cache has listed
-// them.
-func (p *parts) confirm(ctx context.Context, server string) {
-	ctx, cancel := context.WithTimeout(ctx, 2*firstWait)
-	defer cancel()
-	p.upstreams.Reconnect(server) // at once, if it has failed before
-	if p.upstreams.WaitReady(ctx) == nil {
-		p.views.Refresh()
-	}
 }
 
 // definitions converts an upstream's tools for package catalog.

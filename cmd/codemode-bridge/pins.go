@@ -70,6 +70,9 @@ func toolCommands(con *console) *toolscmd.Bridge {
 		Catalog: func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {
 			return withCatalog(ctx, con, server, look)
 		},
+		Owners: func(ctx context.Context, names []string, look func(*catalog.View) error) error {
+			return withOwners(ctx, con, names, look)
+		},
 		List: func(ctx context.Context, cfg *config.Config) (map[string]toolscmd.Listing, error) {
 			return listAll(ctx, con, cfg)
 		},
@@ -97,7 +100,9 @@ func listAll(ctx context.Context, con *console, cfg *config.Config) (map[string]
 		return nil, err
 	}
 	logins := logins(con)
-	tried := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime)
+	said := con.Wait(cfg.ServerNames())
+	tried := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime, said.Answered)
+	said.Close()
 	logins.Close()
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ func profilesCommand(con *console) *cobra.Command {
 		Use: "explain profile tool [arguments]", Short: "Decide one call without making it, and show why", Args: cli.RangeArgs(2, 3),
 		Long: "Decides one call as the first of a run, without making it, and prints the decision,\n" +
 			"its reasons, and every list entry and rule with its outcome. The arguments are JSON.\n" +
+			"The tool is as its server listed it last; only if that is not known, its server is started.\n" +
 			"The profile " + evalProfile + " is the one that binds eval. The exit code is 0 whatever the decision.",
 		Example: `  codemode-bridge profiles explain supervised filesystem__write_file '{"path": "/etc/hosts"}'
   codemode-bridge profiles explain - time__now`,
@@ -152,7 +153,11 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	}
 	var x profileview.Explained
 	var title string
-	err = once(ctx, con, func(_ context.Context, p *parts) error {
+	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
+		if _, known := p.gate.View().Catalog.Lookup(tool); !known {
+			p.only(p.gate.View().Owners(tool)...)
+			p.ready(ctx, con)
+		}
 		view := p.gate.View()
 		policy, err := namedProfile(view.Profiles, profile)
 		if err != nil {

@@ -40,7 +40,6 @@ func resumeRunCommand(con *console) *cobra.Command {
 			}
 			var result *mcp.CallToolResult
 			err = onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) (err error) {
-				complain(con, p)
 				waited := sayWaiting(ctx, con, p, run)
 				defer waited()
 				result, err = p.server.Resume(ctx, run, "the command line", sayUnasked(con))

@@ -142,7 +142,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 			l.logger.Error("closing the audit log", "err", err)
 		}
 	}()
-	p, err := build(ctx, con, cfg, l, rec)
+	p, err := build(ctx, con, cfg, l, rec, lasting)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { p.pins.Watch(watching, p.views.Touch) })
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
-	p.ended.Go(func() { p.ready(watching); p.server.ResumeAnswered(watching) })
+	p.ended.Go(func() { p.server.ResumeAnswered(watching) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)

@@ -71,14 +71,19 @@ func tryServers(ctx context.Context, con *console, names []string, all, boxed bo
 	}
 	rows := make([]doctor.Trial, len(names))
 	var trying sync.WaitGroup
+	said := con.Wait(names)
 	logins := logins(con)
 	defer logins.Close()
 	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		if i := slices.Index(names, spec.Name); i >= 0 {
-			trying.Go(func() { rows[i] = doctor.Try(ctx, spec, version, con.waitForLogin) })
+			trying.Go(func() {
+				rows[i] = doctor.Try(ctx, spec, version, con.waitForLogin)
+				said.Answered(spec.Name)
+			})
 		}
 	}
 	trying.Wait()
+	said.Close()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/upstream"
@@ -100,7 +101,11 @@ func (p *parts) shared() instance.Bridge {
 		},
 		Status: func() (servers []instance.ServerStatus, runs int) {
 			for _, u := range p.upstreams.Status() {
-				servers = append(servers, instance.ServerStatus{Name: u.Name, State: string(u.State), Tools: u.Tools, PID: u.PID, Sessions: u.Sessions, Why: u.Err})
+				s := instance.ServerStatus{Name: u.Name, State: string(u.State), Tools: u.Tools, PID: u.PID, Sessions: u.Sessions, Why: u.Why(), Protocol: u.Protocol, Version: u.Version}
+				if box := u.BoxStatus(); box != nil {
+					s.Box, _ = canon.JSON(box) // texts alone
+				}
+				servers = append(servers, s)
 			}
 			return servers, p.server.Running()
 		},

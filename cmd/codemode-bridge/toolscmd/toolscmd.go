@@ -31,6 +31,9 @@ type Bridge struct {
 	// Catalog connects to the servers, or to the named one only, and calls look with their
 	// tools.
 	Catalog func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error
+	// Owners is Catalog for the tools of these names: it connects to their servers, or to
+	// all if one of the names can be no tool's.
+	Owners func(ctx context.Context, names []string, look func(*catalog.View) error) error
 	// List asks all servers of a lock file for their tools, without a store.
 	List func(ctx context.Context, cfg *config.Config) (map[string]Listing, error)
 	// Identities tell what each server is on any machine, by name.
@@ -88,7 +91,7 @@ func (con *Bridge) Command() *cobra.Command {
 	show := &cobra.Command{
 		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: cli.MinArgs(1),
 		RunE: func(c *cobra.Command, names []string) error {
-			return con.Catalog(c.Context(), "", func(tools *catalog.Catalog, v *catalog.View) error {
+			return con.Owners(c.Context(), names, func(v *catalog.View) error {
 				all, missing := []catalog.Named{}, 0
 				for _, name := range names {
 					tool, err := v.Named(name)

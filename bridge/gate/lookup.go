@@ -1,0 +1,74 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/catalog"
+)
+
+// lookup finds a tool. Nothing is decided about one before its server has listed it since
+// the start: lookup waits for the server that the name is one of, and for no other. What
+// is about all servers waits a short time for those that are missing.
+func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog.Tool, error) {
+	if method, ok := catalog.Method(name); ok {
+		if method.Server == "" {
+			g.gather(ctx) // from the servers that are connected
+		}
+		return g.View(), method, nil
+	}
+	view := g.View()
+	tool, ok := r.Names.Find(view.Catalog, name)
+	switch {
+	case ok && tool.Server == "":
+		g.Gather(ctx)
+		view = g.View()
+	case ok && tool.Stale:
+		g.await(ctx, tool.Server)
+		view = g.View()
+	case !ok:
+		for _, server := range view.visibleOwners(r.Profile, name) {
+			g.await(ctx, server)
+			if view = g.View(); ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	tool, ok = r.Names.Take(view.Catalog, name)
+	switch {
+	case !ok:
+		unknown := unknownTool(view.Sees(r.Profile), name)
+		unknown.Later = len(view.visibleOwners(r.Profile, name)) > 0
+		return nil, nil, unknown
+	case tool.Stale:
+		return nil, nil, &UnknownToolError{Name: name, Later: true, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
+	}
+	return view, tool, nil
+}
+
+// Gather waits a short time for the servers whose tools are unknown, if there are any.
+func (g *Gate) Gather(ctx context.Context) {
+	if !g.View().Complete {
+		g.gather(ctx)
+	}
+}
+
+// Owners returns the servers that may have a tool of this name, in scripts or in policies,
+// and have not listed their tools since the start.
+func (v *View) Owners(name string) (all []string) {
+	server, _, _ := strings.Cut(name, "__")
+	for _, s := range slices.Concat(v.Awaited, v.Cached) {
+		if s == server || slices.Contains(v.Catalog.Servers(server), s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// visibleOwners is Owners as far as a profile may know of the tool.
+func (v *View) visibleOwners(profile, name string) []string {
+	_, tool, _ := strings.Cut(name, "__")
+	return slices.DeleteFunc(v.Owners(name), func(server string) bool { return !v.May(profile, server, tool) })
+}
