@@ -57,13 +57,13 @@ func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.
 	return x, nil
 }
 
-// lookUp finds a tool by its name in scripts or its path. Of a tool that no server lists
+// lookUp finds a tool by any name that scripts may use. Of a tool that no server lists
 // only the name is known; then listed is nil and note says so.
 func lookUp(view *gate.View, servers Servers, name string) (call profiles.Call, listed *catalog.Tool, note string, err error) {
 	if t, ok := catalog.Method(name); ok && (t.Server == "" || servers.Has(t.Server)) {
 		return view.Facts(t)[0], t, "", nil
 	}
-	if t, ok := view.Catalog.Lookup(name); ok {
+	if t := view.Catalog.Resolve(name).Tool; t != nil {
 		if h, held := view.Unreviewed[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
 			note = "no call of it passes: it is quarantined: " + h.Why
 		}
