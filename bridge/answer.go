@@ -74,7 +74,7 @@ func (r *run) failure() *mcp.CallToolResult {
 			Frame: script.Frame, Hint: script.Hint, Stack: script.Stack, Fields: script.Fields}
 	case errors.As(r.end.err, &limit):
 		f.Error = scriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,
-			Frame: limit.Frame, Hint: limitHints[limit.Limit], Stack: limit.Stack}
+			Frame: limit.Frame, Hint: limit.Hint(), Stack: limit.Stack}
 	case errors.Is(r.end.err, errClientGone):
 		f.Error = scriptError{Name: "CancelledError", Message: r.end.err.Error()}
 	default:
@@ -115,23 +115,8 @@ func (r *run) notes() []string {
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
 		}
 	}
+	notes = append(notes, r.names.Notes(r.runner.o.Gate.View().Sees(r.gate.Profile))...)
 	return append(notes, r.end.result.Notes...)
-}
-
-// limitHints say what to do about a limit, by its name.
-var limitHints = map[string]string{
-	sandbox.LimitCPU:         "do less in one script, or look for a loop that does not end; waiting for calls does not count",
-	sandbox.LimitWall:        "this machine is busy: do less in one script, or try again later; waiting for calls does not count",
-	sandbox.LimitMemory:      "keep less at a time: handle large answers piece by piece and return only what is needed",
-	sandbox.LimitTotalMemory: "other scripts use the rest of it: try again later, and keep less at a time; sandbox.memory in the configuration is the limit",
-	sandbox.LimitRecursion:   "the script, or data in it, is nested too deeply; use a loop",
-	sandbox.LimitCalls:       "split the work over several scripts, or find a tool that takes many items in one call",
-	sandbox.LimitTimers:      "wait with fewer timers",
-	sandbox.LimitWaiting:     "don't wait on timers for long: end the script, and look again in another one",
-	sandbox.LimitSource:      "pass data in input, not in the code",
-	sandbox.LimitInput:       "pass less in input, or have the script fetch the data with a tool",
-	sandbox.LimitArgs:        "send less in one call",
-	sandbox.LimitResult:      "return less: filter, slice or count inside the script",
 }
 
 // text is the failure as a model reads it: line, cause, fix, effects.

@@ -69,9 +69,9 @@ func (s *shared) names(profile string) *sandbox.Names {
 	for _, name := range names.Names {
 		fmt.Fprintln(sum, name)
 	}
-	for _, server := range view.Servers() {
-		names.Servers = append(names.Servers, server.Server)
-		fmt.Fprintln(sum, server.Server)
+	for _, prefix := range view.Prefixes() {
+		names.Servers = append(names.Servers, prefix)
+		fmt.Fprintln(sum, prefix)
 	}
 	names.Revision = hex.EncodeToString(sum.Sum(nil)[:12])
 	s.known.Store(view, names)
@@ -126,6 +126,7 @@ func (rn *runner) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.lost = func() { r.update(lifecycle.Event{Kind: lifecycle.LosesLease}) }
 	r.journal.outgrown = func() { r.update(lifecycle.Event{Kind: lifecycle.Outgrows}) }
 	r.journal.profiles = func() []string { return rn.roster.addedProfiles(r.session) }
+	r.journal.names = r.names.All
 	r.journal.began = func() ledger.JournalEntry {
 		b.Surroundings = r.gate.Surroundings
 		body, err := json.Marshal(b)

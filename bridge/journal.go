@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
@@ -36,9 +37,10 @@ type journal struct {
 	lease    int64 // under which it is written; a run that begins has the first
 	limit    int64 // bytes; beyond it the journal is given up
 	began    func() ledger.JournalEntry
-	lost     func()          // another bridge has acquired the run
-	outgrown func()          // it is given up
-	profiles func() []string // the profiles that bind the run's session beside its own
+	lost     func()                            // another bridge has acquired the run
+	outgrown func()                            // it is given up
+	profiles func() []string                   // the profiles that bind the run's session beside its own
+	names    func() map[string]catalog.ToolRef // what its script means by names in other spellings
 
 	opening sync.Mutex // held while the first entries are being kept
 
@@ -56,7 +58,7 @@ type journal struct {
 }
 
 func newJournal(run, owner string, limit int64) *journal {
-	j := &journal{run: run, owner: owner, lease: 1, limit: limit, answers: map[int][]byte{}, profiles: func() []string { return nil }, lost: func() {}, outgrown: func() {}}
+	j := &journal{run: run, owner: owner, lease: 1, limit: limit, answers: map[int][]byte{}, profiles: func() []string { return nil }, names: new(catalog.Taken).All, lost: func() {}, outgrown: func() {}}
 	j.idle.L = &j.mu
 	return j
 }
@@ -81,9 +83,10 @@ type entry struct {
 	Items  []handles.Kept      `json:"items,omitempty"` // that the value's handles stand for
 	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
 
-	First    int      `json:"first,omitempty"` // the place of the first of
-	Turns    []turn   `json:"turns,omitempty"` // the turns since the entry before
-	Profiles []string `json:"tight,omitempty"` // the profiles that bound the session beside the run's own
+	First    int                        `json:"first,omitempty"` // the place of the first of
+	Turns    []turn                     `json:"turns,omitempty"` // the turns since the entry before
+	Profiles []string                   `json:"tight,omitempty"` // the profiles that bound the session beside the run's own
+	Names    map[string]catalog.ToolRef `json:"names,omitempty"` // what the script has meant so far by names in other spellings
 
 	value []byte
 }
@@ -195,7 +198,7 @@ func (j *journal) giveUpLocked() {
 // before them the run's first entry if that is not kept. A journal that has
 // grown too large ends instead: until that is kept, no call goes without it.
 func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entries {
-	s.Profiles = j.profiles()
+	s.Profiles, s.Names = j.profiles(), j.names()
 	opening := j.lockOpening()
 	j.mu.Lock()
 	defer j.mu.Unlock()

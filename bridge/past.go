@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
@@ -20,8 +22,9 @@ type past struct {
 	policy   *profiles.Set // that it began with; nil: an older release kept none
 	calls    map[int]*pastCall
 	turns    []turn
-	profiles []string // the profiles that bound the session beside the run's own, at last
-	bytes    int64    // that its journal has
+	profiles []string                   // the profiles that bound the session beside the run's own, at last
+	taken    map[string]catalog.ToolRef // what its script meant by names in other spellings
+	bytes    int64                      // that its journal has
 }
 
 // A pastCall is a call that was made then.
@@ -33,7 +36,7 @@ type pastCall struct {
 // readPast reads a run's entries. What was kept twice, since nobody could tell
 // whether it was kept, counts once.
 func readPast(entries []ledger.JournalEntry) (past, error) {
-	p := past{calls: map[int]*pastCall{}}
+	p := past{calls: map[int]*pastCall{}, taken: map[string]catalog.ToolRef{}}
 	for i, e := range entries {
 		if (e.Kind == ledger.Began) != (i == 0) {
 			return p, fmt.Errorf("%w: it does not begin once", errEntry)
@@ -53,6 +56,7 @@ func readPast(entries []ledger.JournalEntry) (past, error) {
 				return p, err
 			}
 			p.profiles = s.Profiles
+			maps.Copy(p.taken, s.Names)
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
 				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Replied}
 			}

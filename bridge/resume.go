@@ -104,6 +104,7 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 	}
 	r := rn.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
 	r.started = p.Started
+	r.names.Restore(p.taken)
 	if c.left {
 		r.update(lifecycle.Event{Kind: lifecycle.Leaves, At: time.Now()})
 	}

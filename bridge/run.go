@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
@@ -28,6 +30,7 @@ type run struct {
 	id        string
 	runner    *runner
 	session   *session
+	names     catalog.Taken
 	principal string // who may come back for the run
 	secret    secret
 	gate      *gate.Run
@@ -311,7 +314,7 @@ func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox
 		return sandbox.Reply{}, err
 	}
 	if err == nil && (c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw) {
-		r.observe(c.Name, answer)
+		r.observe(answer)
 	}
 	return answer.Reply.(scriptReply).Reply, nil
 }
@@ -401,7 +404,7 @@ func (r *run) explain(err error) error {
 		if !r.runner.o.Gate.View().May(r.gate.Profile, st.Name, tool) {
 			continue // nothing that the profile hides
 		}
-		if st.Name != name && strings.ReplaceAll(st.Name, "-", "_") != name || st.State == upstream.Connected || st.State == upstream.Idle {
+		if st.Name != name && !slices.Contains(r.runner.o.Gate.View().Catalog.Servers(name), st.Name) || st.State == upstream.Connected || st.State == upstream.Idle {
 			continue
 		}
 		why := string(st.State)
@@ -458,11 +461,11 @@ func thrown(err error) *sandbox.ReplyError {
 }
 
 // observe tells of an answer whose type is not declared.
-func (r *run) observe(name string, answer gate.Answer) {
+func (r *run) observe(answer gate.Answer) {
 	if r.runner.o.Observed == nil || answer.IsError {
 		return
 	}
-	if tool, ok := r.runner.o.Gate.View().Catalog.Lookup(name); ok && tool.Server != "" && len(tool.Output) == 0 {
+	if tool, ok := r.runner.o.Gate.View().Catalog.Lookup(answer.Tool); ok && tool.Server != "" && len(tool.Output) == 0 {
 		r.runner.o.Observed(tool, answer)
 	}
 }

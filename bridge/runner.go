@@ -78,7 +78,7 @@ func (rn *runner) newRun(id string, sess *session, principal, profile string, fe
 // identify puts into an origin what it has of the run.
 func (r *run) identify(o *gate.Origin, args evalArgs) {
 	o.ID, o.Session, o.Client, o.Requester = r.id, r.session.id, r.session.client, r.principal
-	o.Script, o.Input = args.Code, args.Input
+	o.Script, o.Input, o.Names = args.Code, args.Input, &r.names
 	o.CallTimeout = time.Duration(deref(r.limits.profile.Call))
 }
 

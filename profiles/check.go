@@ -173,6 +173,13 @@ func (c *checker) unmatched(at string, p pattern) {
 	if hint == "" && strings.Contains(p.text, ".") && len(c.matching([]pattern{withUnderscores(p.text)})) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", withUnderscores(p.text).text)
 	}
+	for _, n := range names {
+		// A name for scripts has "_" for what no identifier can have.
+		if _, ok := anyMatch([]pattern{p}, asIdentifier(n)); ok {
+			hint = fmt.Sprintf("patterns match the names that servers give, not those in scripts: this is %q", n)
+			break
+		}
+	}
 	if _, one := p.name(); one && hint == "" {
 		for _, n := range names {
 			if strings.HasSuffix(n, "__"+p.text) {
@@ -182,6 +189,16 @@ func (c *checker) unmatched(at string, p pattern) {
 		}
 	}
 	c.warn(at, fmt.Sprintf("no known tool matches %q", p.text), hint)
+}
+
+// asIdentifier writes a name as scripts do.
+func asIdentifier(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '$' || r == '_' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // withUnderscores returns the pattern with server.tool written as server__tool.

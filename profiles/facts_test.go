@@ -285,6 +285,7 @@ func TestCheckWarnings(t *testing.T) {
 		{Server: "git", Tool: "push", Input: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": true}`)},
 		{Server: "db", Tool: "wipe", Annotations: Annotations{Destructive: yesPtr()}},
 		{Tool: "search_tools"},
+		{Server: "big-web", Tool: "get-page"},
 	}
 	for _, test := range []struct {
 		profile string
@@ -294,6 +295,8 @@ func TestCheckWarnings(t *testing.T) {
 		{`{"denylist": ["fs__raed_file"]}`, []string{`/profiles/p/denylist/0: no known tool matches "fs__raed_file" (did you mean "fs__read_file"?)`}},
 		{`{"denylist": ["fs.read_*"]}`, []string{`did you mean "fs__read_*"?`}},
 		{`{"denylist": ["read_file"]}`, []string{`did you mean "fs__read_file"?`}},
+		{`{"denylist": ["big_web__*"]}`, []string{`no known tool matches "big_web__*" (patterns match the names that servers give, not those in scripts: this is "big-web__get-page")`}},
+		{`{"denylist": ["big_web__get_page"]}`, []string{`"big-web__get-page"`}},
 		{`{"denylist": ["git__push", "git__push"]}`, []string{`denylist/1: "git__push" is on this list already`}},
 		{`{"allowlist": ["fs__read_file", "git__*"], "denylist": ["git__*"]}`, []string{`allowlist/1: shadowed: on every tool that it matches, "git__*" of the denylist is stricter`}},
 		{`{"asklist": ["fs__*"], "rules": [{"tools": ["fs__write_file"], "action": "allow"}]}`, []string{`rules/0: shadowed: on every tool that it matches, "fs__*" of the asklist`}},

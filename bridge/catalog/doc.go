@@ -27,7 +27,8 @@
 //     places ("a" and "a--b", which is written a__b): the first of the configuration
 //     (Sources.Order) has the plain name before "__", and the other one that name, "_" and
 //     six hex digits of a hash of its own name. So tools of two servers never have the
-//     same name, whatever they list.
+//     same name, whatever they list. A server that is written like a member of codemode
+//     ("search-tools") has the digits, too.
 //   - Two tools of one server: the plain name is that of the tool that is spelled so,
 //     else of the first by raw name. The others have "_" and six hex digits of a hash of
 //     the pair after it. (A server can contrive, among its own tools only, that two

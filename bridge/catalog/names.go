@@ -20,7 +20,10 @@ const maxPrefix = 64
 // A ToolRef is what tells a tool from all others, whatever scripts call it: the
 // configured server, and the raw name that the server gives the tool. Policy
 // matches it.
-type ToolRef struct{ Server, Tool string }
+type ToolRef struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+}
 
 // Reserved reports whether name can't be the name of a server, nor a script
 // name: the members of codemode itself, and what JavaScript looks up on any
@@ -67,7 +70,7 @@ func newNaming(servers []string, kept map[ToolRef]string) *naming {
 			holds[ref.Server] = true
 		}
 	}
-	// No prefix with its "__" begins another one: so the tools of two servers
+	// No prefix is a member of codemode, and none with its "__" begins another one: so the tools of two servers
 	// can't have the same name, whatever they are.
 	whole, part := map[string]bool{}, map[string]bool{}
 	free := func(prefix string) bool {
@@ -76,7 +79,7 @@ func newNaming(servers []string, kept map[ToolRef]string) *naming {
 				return false
 			}
 		}
-		return len(prefix) <= maxPrefix && !part[prefix+"__"]
+		return len(prefix) <= maxPrefix && !part[prefix+"__"] && !Reserved(prefix)
 	}
 	for _, keeps := range []bool{true, false} {
 		for _, s := range servers {

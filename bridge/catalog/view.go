@@ -83,6 +83,16 @@ func (v *View) Names() []string { return v.seen().names }
 // be modified.
 func (v *View) Servers() []ServerCount { return v.seen().servers }
 
+// Prefixes are what the script names of these servers' tools begin with, in the same
+// order: codemode.prefix.tool is another way to write codemode.prefix__tool.
+func (v *View) Prefixes() []string {
+	var all []string
+	for _, s := range v.seen().servers {
+		all = append(all, v.catalog.Prefix(s.Server))
+	}
+	return all
+}
+
 // An Item is what the discovery functions say of one tool or saved script.
 type Item struct {
 	Name        string   `json:"name"` // the script name; run("name") of a saved script
@@ -290,12 +300,25 @@ func (v *View) Shows(t *Tool) bool {
 	return ok
 }
 
-// Near gives at most n visible script names that resemble name, best first:
-// other spellings (github.create_issue, githubCreateIssue), a missing server,
-// typing errors, words in another order.
+// fits are the visible tools that name may stand for, by their script names.
+func (v *View) fits(name string) (names []string) {
+	for _, t := range v.catalog.Resolve(name).Fits {
+		if v.Shows(t) {
+			names = append(names, t.Script)
+		}
+	}
+	return names
+}
+
+// Near gives at most n visible script names that resemble name, best first: those that
+// it may stand for, where they are several; else other spellings (githubCreateIssue),
+// a missing server, typing errors, words in another order.
 func (v *View) Near(name string, n int) []string {
 	for _, prefix := range []string{"mcp__", "codemode.", "codemode__", "tools.", "functions."} {
 		name = strings.TrimPrefix(name, prefix)
+	}
+	if fits := v.fits(name); len(fits) > 1 {
+		return fits[:min(len(fits), max(n, 0))]
 	}
 	if len(name) > 2*MaxName {
 		name = name[:2*MaxName]

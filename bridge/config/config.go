@@ -381,13 +381,17 @@ func duration(text string) (d Duration) {
 func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Servers)) }
 
 // ServerOrder returns the names of all servers in the order in which the file has
-// them.
+// them, those included that were taken out of Servers.
 func (c *Config) ServerOrder() []string {
-	at := make(map[string]position, len(c.Servers))
-	for name := range c.Servers {
-		at[name] = cmp.Or(c.places["/servers/"+name], c.places["/mcpServers/"+name])
+	at := map[string]position{}
+	for pointer, place := range c.places {
+		for _, root := range []string{"/servers/", "/mcpServers/"} {
+			if name, ok := strings.CutPrefix(pointer, root); ok && !strings.Contains(name, "/") {
+				at[name] = place
+			}
+		}
 	}
-	return slices.SortedFunc(maps.Keys(c.Servers), func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(at), func(a, b string) int {
 		return cmp.Or(at[a].line-at[b].line, at[a].column-at[b].column, strings.Compare(a, b))
 	})
 }

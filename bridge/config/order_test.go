@@ -14,6 +14,10 @@ func TestServersAreInTheOrderOfTheFile(t *testing.T) {
 	if got, want := c.ServerOrder(), []string{"zebra", "apple", "mango"}; !slices.Equal(got, want) {
 		t.Errorf("the servers are in the order %q, want %q", got, want)
 	}
+	delete(c.Servers, "zebra") // for a command that looks at one server
+	if got, want := c.ServerOrder(), []string{"zebra", "apple", "mango"}; !slices.Equal(got, want) {
+		t.Errorf("without one, the servers are in the order %q, want %q", got, want)
+	}
 	if got := mustParse(t, "c.json", `{}`).ServerOrder(); len(got) != 0 {
 		t.Errorf("without servers: %q", got)
 	}

@@ -32,7 +32,7 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
 		return nil, err
 	}
-	tool, ok := view.Catalog.Lookup(c.tool.Path())
+	tool, ok := view.Catalog.Tool(c.tool.Ref())
 	if !ok || tool.Digest != c.tool.Digest {
 		return nil, denied(c, approval.Stale, "the tool has changed")
 	}

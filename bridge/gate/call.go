@@ -15,7 +15,7 @@ import (
 // A Call is a call as the script made it.
 type Call struct {
 	Number   int    // within its run, from 1
-	Name     string // as the script wrote it: a script name or server__tool
+	Name     string // as the script wrote it: see catalog.Resolve
 	Args     json.RawMessage
 	Position analysis.Position
 	Journal  Journal // of this call; nil is none

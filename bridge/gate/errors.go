@@ -67,7 +67,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 func (v *View) awaits(profile, name string) bool {
 	server, tool, _ := strings.Cut(name, "__")
 	return slices.ContainsFunc(v.Awaited, func(s string) bool {
-		return (s == server || strings.ReplaceAll(s, "-", "_") == server) && v.May(profile, s, tool)
+		return (s == server || slices.Contains(v.Catalog.Servers(server), s)) && v.May(profile, s, tool)
 	})
 }
 

@@ -116,7 +116,7 @@ func New(view *View, o Options) *Gate {
 // fits checks arguments that a person wrote against the tool as it is listed now.
 func (g *Gate) fits(e approval.StoredRequest, raw json.RawMessage) error {
 	view := g.View()
-	tool, ok := view.Catalog.Lookup(e.Server + "__" + e.Tool)
+	tool, ok := view.Catalog.Tool(catalog.ToolRef{Server: e.Server, Tool: e.Tool})
 	if !ok || len(e.Items) == 0 {
 		return nil // the tool is looked up again before anything is sent
 	}
@@ -257,11 +257,11 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 	if method, ok := catalog.Method(name); ok {
 		return view, method, nil
 	}
-	tool, ok := view.Catalog.Lookup(name)
+	tool, ok := r.Names.Take(view.Catalog, name)
 	if ok && tool.Stale && g.confirm != nil {
 		g.confirm(ctx, tool.Server)
 		view = g.View()
-		tool, ok = view.Catalog.Lookup(name)
+		tool, ok = r.Names.Take(view.Catalog, name)
 	}
 	switch {
 	case !ok:

@@ -212,8 +212,9 @@ func TestUnknownToolNamesTheNearest(t *testing.T) {
 func TestAToolOfAnAwaitedServerMayPassLater(t *testing.T) {
 	g := newGate(t, profiles.Spec{}, &fakeCaller{}, &book{})
 	old := g.View()
-	g.view.Store(&View{Profiles: old.Profiles, Catalog: old.Catalog, Trusted: old.Trusted, Awaited: []string{"big-web"}})
-	for name, want := range map[string]string{"big_web__search": "", "big-web__search": "", "big__search": RetryChanged, "fs__raed": RetryChanged} {
+	tools := catalog.Sources{Servers: []catalog.Server{{Name: "fs", Tools: []catalog.Definition{{Name: "read"}}}}, Order: []string{"fs", "big-web"}}.Build()
+	g.view.Store(&View{Profiles: old.Profiles, Catalog: tools, Trusted: old.Trusted, Awaited: []string{"big-web"}})
+	for name, want := range map[string]string{"big_web__search": "", "bigWeb__search": "", "big-web__search": "", "big__search": RetryChanged, "fs__raed": RetryChanged} {
 		r := begin(t, g, "")
 		var unknown *UnknownToolError
 		if _, err := g.Call(t.Context(), r, Call{Number: 1, Name: name}); !errors.As(err, &unknown) || unknown.Later != (want == "") {

@@ -129,7 +129,7 @@ func (r *Run) outcomeUnknown(ctx context.Context, c Call) (Answer, error) {
 	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Escape(r.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
 	err := &UnknownOutcomeError{Tool: rec.Tool, Err: errLost}
 	past := Past{Effect: Effect{Number: c.Number, Tool: rec.Tool, State: ledger.Unknown}}
-	if tool, ok := view.Catalog.Lookup(c.Name); ok {
+	if tool, ok := r.Names.Find(view.Catalog, c.Name); ok {
 		made.tool = tool
 		made.args, _ = canon.Parse(c.Args)
 		r.tally.count(made)

@@ -59,7 +59,7 @@ func (r foresight) plan(c *call) []approval.Item {
 // Ahead is what the session will have met by then; it is brought up to date.
 func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call, known bool) {
 	view := r.gate.View()
-	tool, ok := view.Catalog.Lookup(site.Name)
+	tool, ok := r.Names.Find(view.Catalog, site.Name)
 	if !ok || tool.Stale || site.Args == "" {
 		return nil, false
 	}

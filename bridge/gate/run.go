@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
@@ -38,6 +39,8 @@ type Origin struct {
 	Script string
 	Input  json.RawMessage
 	Name   string
+	// Names keeps what its script means by names in other spellings.
+	Names *catalog.Taken
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
@@ -169,6 +172,12 @@ func inputArgs(input json.RawMessage) canon.Args {
 // shown to whoever is asked, and decide nothing; those that people would be asked about
 // may be put to them beforehand.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
+	report.Calls = slices.Clone(report.Calls)
+	for i := range report.Calls {
+		if tool, ok := r.Names.Find(r.gate.View().Catalog, report.Calls[i].Name); ok {
+			report.Calls[i].Name = tool.Script
+		}
+	}
 	sites := report
 	report.Calls = slices.Clone(report.Calls)
 	o := r.recordOptions()

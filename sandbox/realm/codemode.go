@@ -161,20 +161,24 @@ func (t *tools) tool(name string) *goja.Object {
 
 // server returns codemode.<server>, whose members are the server's tools.
 func (t *tools) server(name string) *goja.Object {
-	cache := make(map[string]goja.Value)
+	cache, prefix := make(map[string]goja.Value), t.names.prefix(name)
 	return t.dynamic(&dynamic{
 		what: "codemode" + values.Accessor(name),
 		get: func(key string) goja.Value {
 			v, ok := cache[key]
 			if !ok {
-				v = t.tool(name + "__" + key)
+				flat := prefix + "__" + key
+				if !contains(t.names.list, flat) {
+					flat = name + "__" + key // as it was written, for the parent
+				}
+				v = t.tool(flat)
 				cache[key] = v
 			}
 			return v
 		},
-		has: func(key string) bool { return !silent[key] && t.names.has(name+"__"+key) },
+		has: func(key string) bool { return !silent[key] && t.names.has(prefix+"__"+key) },
 		keys: func() []string {
-			return slices.DeleteFunc(t.names.of(name), func(key string) bool { return silent[key] })
+			return slices.DeleteFunc(t.names.of(prefix), func(key string) bool { return silent[key] })
 		},
 	})
 }

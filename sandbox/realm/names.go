@@ -29,8 +29,38 @@ func ReadNames(h wire.Names, body []byte) *Names {
 	return n
 }
 
-func (n *Names) has(name string) bool    { return contains(n.list, name) }
-func (n *Names) server(name string) bool { return contains(n.servers, name) }
+// has reports whether a tool is called so, or would be if it were written as an
+// identifier: server__tool as policy has it.
+func (n *Names) has(name string) bool {
+	return contains(n.list, name) || contains(n.list, identifier(name))
+}
+
+func (n *Names) server(name string) bool { return n.prefix(name) != "" }
+
+// prefix returns what the names of a server's tools begin with; empty if there is no
+// such server. The server's own name may have what no identifier can have.
+func (n *Names) prefix(server string) string {
+	for _, name := range []string{server, identifier(server)} {
+		if contains(n.servers, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// identifier writes name as an identifier, as the parent does.
+func identifier(name string) string {
+	written := strings.Map(func(r rune) rune {
+		if r == '$' || r == '_' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if written != "" && written[0] >= '0' && written[0] <= '9' {
+		return "_" + written
+	}
+	return written
+}
 
 // of returns the tools of a server, without their prefix.
 func (n *Names) of(server string) (tools []string) {

@@ -81,10 +81,10 @@ func (p *parent) read() wire.Frame {
 // testNames are the tools that the parent of the tests has.
 var (
 	testNames = []string{
-		"context7__query", "fs__read_file", "fs__write_file", "get_tool_schema", "get_tools", "github__create_issue",
+		"chrome_devtools__click", "context7__query", "fs__read_file", "fs__write_file", "get_tool_schema", "get_tools", "github__create_issue",
 		"github__list_issues", "mail__send", "my-server__do_it", "my_server__do_it", "search_tools", "time__now",
 	}
-	testServers = []string{"context7", "fs", "github", "mail", "my-server", "time"}
+	testServers = []string{"chrome_devtools", "context7", "fs", "github", "mail", "my-server", "time"}
 	testStart   = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 )
 

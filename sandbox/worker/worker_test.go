@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("without names: %s", got)
 	}
 	p.sendNames()
-	if got := p.run(script); got != "result [true,17]\n" {
+	if got := p.run(script); got != "result [true,18]\n" {
 		t.Errorf("with names: %s", got)
 	}
 	p.send(wire.KindNames, wire.Names{Revision: "r2", Servers: []string{}}, []byte("only"))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/lines"
@@ -87,19 +88,22 @@ func (con *Bridge) Command() *cobra.Command {
 		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: cli.MinArgs(1),
 		RunE: func(c *cobra.Command, names []string) error {
 			return con.Catalog(c.Context(), "", func(tools *catalog.Catalog, v *catalog.View) error {
-				all, missing := []map[string]string{}, 0
+				all, missing := []catalog.Named{}, 0
 				for _, name := range names {
-					text, err := v.Declare(name)
+					tool, err := v.Named(name)
 					if err != nil {
 						missing++
 						fmt.Fprintln(con.Err, notFound(v, name))
 						continue
 					}
 					if con.JSON {
-						all = append(all, map[string]string{"name": name, "declaration": text})
-					} else {
-						fmt.Fprintln(con.Out, text)
+						all = append(all, tool)
+						continue
 					}
+					if tool.Policy != "" && tool.Policy != tool.Name {
+						fmt.Fprintf(con.Out, "// in policies: %s\n", canon.Escape(tool.Policy))
+					}
+					fmt.Fprintln(con.Out, tool.Declaration)
 				}
 				if con.JSON {
 					if err := con.PrintJSON(all); err != nil {
@@ -125,10 +129,7 @@ func (con *Bridge) Command() *cobra.Command {
 // that profiles match.
 func printItems(con *Bridge, v *catalog.Catalog, all []catalog.Item) error {
 	if con.JSON {
-		if all == nil {
-			all = []catalog.Item{}
-		}
-		return con.PrintJSON(all)
+		return con.PrintJSON(v.Named(all))
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(con.Err, "no tools")
