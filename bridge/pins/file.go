@@ -122,7 +122,7 @@ func (e *pin) current() *snapshot {
 }
 
 // rule returns the reaction to a tool whose definition is not the accepted one.
-func (f *file) rule(name string, rules Rules, c claims) Reaction {
+func (f *file) rule(name string, rules Rules, c terms) Reaction {
 	state := New
 	if f.Tools[name].Accepted != nil {
 		state = Changed
@@ -131,7 +131,7 @@ func (f *file) rule(name string, rules Rules, c claims) Reaction {
 }
 
 // wouldChange reports whether observe would change anything.
-func (f *file) wouldChange(listed []catalog.Definition, rules Rules, c claims) bool {
+func (f *file) wouldChange(listed []catalog.Definition, rules Rules, c terms) bool {
 	pending := 0
 	for _, d := range listed {
 		e, ok := f.Tools[key(d.Name)]
@@ -154,7 +154,7 @@ func (f *file) wouldChange(listed []catalog.Definition, rules Rules, c claims) b
 }
 
 // observe stores what is listed, and returns what changed.
-func (f *file) observe(server string, listed []catalog.Definition, rules Rules, c claims, now time.Time) []Event {
+func (f *file) observe(server string, listed []catalog.Definition, rules Rules, c terms, now time.Time) []Event {
 	var events []Event
 	first := len(f.Tools) == 0
 	there := make(map[string]bool, len(listed))
@@ -200,7 +200,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 }
 
 // judge returns the standing of each tool.
-func (f *file) judge(listed []catalog.Definition, rules Rules, c claims) map[string]Standing {
+func (f *file) judge(listed []catalog.Definition, rules Rules, c terms) map[string]Standing {
 	all := make(map[string]Standing, len(listed))
 	for _, d := range listed {
 		all[d.Name] = f.judgeOne(d, rules, c)
@@ -208,7 +208,7 @@ func (f *file) judge(listed []catalog.Definition, rules Rules, c claims) map[str
 	return all
 }
 
-func (f *file) judgeOne(d catalog.Definition, rules Rules, c claims) Standing {
+func (f *file) judgeOne(d catalog.Definition, rules Rules, c terms) Standing {
 	name, digest := key(d.Name), d.Digest()
 	e, known := f.Tools[name]
 	if !known && len(f.Tools) >= maxTools {
@@ -261,7 +261,7 @@ func (v *snapshot) words() string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-func (f *file) unreviewed(server, name string, c claims) UnreviewedTool {
+func (f *file) unreviewed(server, name string, c terms) UnreviewedTool {
 	e := f.Tools[name]
 	now := e.current()
 	state, why := f.state(name, now.Digest, c)

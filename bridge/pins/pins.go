@@ -173,16 +173,16 @@ func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := s.readLocked(server)
-	var c claims
+	var c terms
 	if err == nil {
-		if c = s.claimsOnLocked(server, f); !f.wouldChange(listed, rules, c) {
+		if c = s.termsOnLocked(server, f); !f.wouldChange(listed, rules, c) {
 			return f.judge(listed, rules, c), nil, nil
 		}
 	}
 	var events []Event
 	if err == nil {
 		err = s.changeLocked(server, func(f *file) error {
-			c = s.claimsOnLocked(server, f)
+			c = s.termsOnLocked(server, f)
 			events = f.observe(server, listed, rules, c, now)
 			return nil
 		})
@@ -202,7 +202,7 @@ func (s *Store) Judge(server string, listed []catalog.Definition, rules Rules) (
 	if err != nil {
 		return unreadable(server, listed, rules, err), fmt.Errorf("reading the pins of server %s: %w", server, err)
 	}
-	return f.judge(listed, rules, s.claimsOnLocked(server, f)), nil
+	return f.judge(listed, rules, s.termsOnLocked(server, f)), nil
 }
 
 // unreadable returns the standings of tools for which it is unknown what was
@@ -327,7 +327,7 @@ func (s *Store) Find(server, tool string) (UnreviewedTool, bool, error) {
 	if _, ok := f.Tools[key(tool)]; !ok {
 		return UnreviewedTool{}, false, nil
 	}
-	return f.unreviewed(server, key(tool), s.claimsOnLocked(server, f)), true, nil
+	return f.unreviewed(server, key(tool), s.termsOnLocked(server, f)), true, nil
 }
 
 // Unreviewed lists what waits of some servers, by server and name.
@@ -342,7 +342,7 @@ func (s *Store) Unreviewed(servers []string) ([]UnreviewedTool, error) {
 			problems = append(problems, fmt.Errorf("reading the pins of server %s: %w", server, err))
 			continue
 		}
-		c := s.claimsOnLocked(server, f)
+		c := s.termsOnLocked(server, f)
 		for name, e := range f.Tools {
 			if state, _ := f.state(name, e.current().Digest, c); state != Accepted {
 				all = append(all, f.unreviewed(server, name, c))

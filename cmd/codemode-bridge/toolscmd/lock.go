@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -321,7 +322,9 @@ func acceptLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 		}
 	}
 	return con.Record(ctx, cfg, func(rec pins.Recorder) error {
-		if err := rec.Record(context.WithoutCancel(ctx), pins.LockAccepted(path, lock.Digest(), counts, by, now)); err != nil {
+		ctx := context.WithoutCancel(ctx)
+		record := pins.LockAccepted(path, lock.Digest(), counts, by, now)
+		if err := rec.Record(ctx, record); err != nil {
 			return fmt.Errorf("recording what %s decided: %w", by, err)
 		}
 		for _, name := range p.names {
@@ -333,6 +336,8 @@ func acceptLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 				continue
 			}
 			if err := store.AcceptLocked(name, tools, by, now); err != nil {
+				record.Outcome, record.Error = ledger.Failed, canon.Escape(err.Error())
+				rec.Enqueue(ctx, record)
 				return fmt.Errorf("server %s: %w", name, err)
 			}
 		}
