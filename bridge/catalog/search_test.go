@@ -50,6 +50,17 @@ func TestSearchRanking(t *testing.T) {
 	}
 }
 
+// A query that names a thing is not answered by a tool that shares its verbs alone.
+func TestSearchByVerb(t *testing.T) {
+	v := Build(append(sample(t), Server{Name: "draw", Tools: []Definition{{Name: "undo_or_redo", Description: "Undoes or redoes."}, {Name: "upload_download"}}})).View(nil)
+	if r := v.Search(SearchQuery{Query: "upload or download invoices"}); len(r.Tools) > 0 {
+		t.Errorf("invoices are found: %v", r.Tools)
+	}
+	if r := v.Search(SearchQuery{Query: "upload or download"}); len(r.Tools) != 1 {
+		t.Errorf("verbs alone find %v", r.Tools)
+	}
+}
+
 func TestSearchServer(t *testing.T) {
 	v := Build(sample(t)).View(nil)
 	r := v.Search(SearchQuery{Query: "create issue", Server: "linear"})

@@ -108,6 +108,11 @@ What providers take for prompts that they have cached is less, in all three ways
 	}
 	b.WriteString("\n*In n* is the number of requests. The last columns are what the bridge takes of the other ways: below 100 % it is cheaper.\n\n## Where the bridge loses\n\n")
 	b.WriteString(losses(results))
+	b.WriteString(`
+What every request through the bridge has in it, some 850 tokens, are mostly the rules of ` + "`eval`" + `: what asks a person, what was done when a script fails, how
+to read large results. A client that leaves definitions out pays less than that for one or two small calls, and more as soon as a result is long or calls
+follow from one another. A client that lists all tools pays more from the first call on, already with two servers.
+`)
 	b.WriteString("\n## Targets\n\n| target | is | |\n| --- | --: | --- |\n")
 	for _, t := range targets(results) {
 		met := "met"
