@@ -185,3 +185,33 @@ func TwinsQuestion(twins []*Server) string {
 	}
 	return strings.Join(words, "; ") + ": have both?"
 }
+
+// OneOnly are the servers that run commands and that only one of several clients has: in
+// the configuration, all clients that start the bridge have them. Question asks about them.
+func OneOnly(some []*Server) (all []*Server, question string) {
+	seen := map[string]bool{}
+	for _, s := range some {
+		for _, from := range s.From {
+			seen[clientOf(from)] = true
+		}
+	}
+	if len(seen) < 2 {
+		return nil, ""
+	}
+	var words []string
+	for _, s := range some {
+		only := clientOf(s.From[0])
+		if s.Disabled || !s.runsCommands() || slices.ContainsFunc(s.From, func(from string) bool { return clientOf(from) != only }) {
+			continue
+		}
+		all = append(all, s)
+		words = append(words, fmt.Sprintf("%s, which only %s has", canon.Escape(s.Name), only))
+	}
+	return all, fmt.Sprintf("each client that starts the bridge can then run commands with %s: take that, too?", strings.Join(words, "; "))
+}
+
+// clientOf is the client of a place, as [clients.Place] names it for people.
+func clientOf(place string) string {
+	client, _, _ := strings.Cut(place, " (")
+	return client
+}

@@ -115,3 +115,23 @@ func TestTwinsAreNamed(t *testing.T) {
 		t.Errorf("the twins are %v", got)
 	}
 }
+
+// What runs commands, and only one of several clients has, is asked about.
+func TestOneOnly(t *testing.T) {
+	i := NewImport(clients.System{OS: "linux", Env: func(string) (string, bool) { return "", false }})
+	add := func(client, name string, args ...string) {
+		c, _ := clients.Find(client)
+		i.Add(clients.Server{Name: name, Kind: clients.Stdio, Command: "npx", Args: args}, clients.Place{Client: c, Scope: clients.User})
+	}
+	add("cursor", "my-shell", "my-shell")
+	if some, _ := OneOnly(i.New()); len(some) > 0 {
+		t.Errorf("with one client: %v", some)
+	}
+	add("cursor", "notes", "notes-mcp")
+	add("cursor", "term", "term-terminal-mcp")
+	add("codex", "term", "term-terminal-mcp")
+	some, question := OneOnly(i.New())
+	if len(some) != 1 || some[0].Name != "my-shell" || question != "each client that starts the bridge can then run commands with my-shell, which only Cursor has: take that, too?" {
+		t.Errorf("%v: %s", some, question)
+	}
+}

@@ -116,16 +116,8 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 			con.Told("no workspace is named: %s; scripts work on the folder that their client works in", canon.Escape(plan.NoWorkspace))
 		}
 	}
-	if twins := setup.Twins(found.New()); len(twins) > 0 {
-		keep, err := con.choose(setup.TwinsQuestion(twins), o.yes || o.dry || con.JSON)
-		if err != nil {
-			return err
-		}
-		for _, s := range twins {
-			if !keep {
-				s.Problem = "it is " + s.Twin + " with other arguments or variables"
-			}
-		}
+	if err := chooseFound(con, found, o.yes || o.dry || con.JSON); err != nil {
+		return err
 	}
 	if some, question := setup.Acceptable(found.New()); len(some) > 0 {
 		if err := acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON); err != nil {
@@ -165,6 +157,30 @@ func initConfig(ctx context.Context, con *Bridge, o initOptions) error {
 		}
 	}
 	return writeFirst(con, o, found, path, file, text)
+}
+
+// chooseFound asks about servers that are in the configuration twice, and about those that
+// run commands and would be more clients' than now.
+func chooseFound(con *Bridge, found *setup.Import, quiet bool) error {
+	leave := func(some []*setup.Server, question string, why func(*setup.Server) string) error {
+		if len(some) == 0 {
+			return nil
+		}
+		keep, err := con.choose(question, quiet)
+		for _, s := range some {
+			if err == nil && !keep {
+				s.Problem = why(s)
+			}
+		}
+		return err
+	}
+	twins := setup.Twins(found.New())
+	err := leave(twins, setup.TwinsQuestion(twins), func(s *setup.Server) string { return "it is " + s.Twin + " with other arguments or variables" })
+	if err != nil {
+		return err
+	}
+	only, question := setup.OneOnly(found.New())
+	return leave(only, question, func(s *setup.Server) string { return "only " + s.From[0] + " is to have it" })
 }
 
 // bringOver offers what the person has allowed their clients to call without asking.
