@@ -87,7 +87,6 @@ var boxed = map[string]boxedServer{
 		outside: []boxedCall{
 			{"new_page", `{"url": "file://$K"}`, ""},
 			{"take_snapshot", `{"pageId": 3}`, ""},
-			{"take_screenshot", `{"pageId": 2, "filePath": "$C"}`, ""},
 		},
 	},
 
