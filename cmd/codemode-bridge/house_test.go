@@ -182,10 +182,8 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/toolscmd":     {"bridge/atomicfile", "bridge/lockfile", "bridge/canon", "bridge/catalog", "bridge/config", "bridge/lines", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/toolscmd":     {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/config", "bridge/ledger", "bridge/lines", "bridge/lockfile", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
 	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }
