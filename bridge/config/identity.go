@@ -96,17 +96,12 @@ func (s *Server) Portable(c *Config, env Env) string {
 	for _, arg := range s.Args {
 		args = append(args, place(arg))
 	}
-	names := func(all []string) []string {
-		all = append([]string{}, all...)
-		slices.Sort(all)
-		return all
-	}
 	headers := sortedKeys(s.Headers)
 	for i, name := range headers {
 		headers[i] = strings.ToLower(name)
 	}
 	text, err := json.Marshal([]any{"server 1", s.Type, place(s.Command), args, place(s.Cwd), place(s.URL), place(s.OpenAPI),
-		names(sortedKeys(s.Env)), names(s.PassEnv), names(headers), names(sortedKeys(s.Credentials)), s.Auth.Type, s.Auth.Issuer.String()})
+		sortedKeys(s.Env), slices.Sorted(slices.Values(s.PassEnv)), headers, sortedKeys(s.Credentials), s.Auth.Type, s.Auth.Issuer.String()})
 	if err != nil {
 		panic("config: writing what a server is: " + err.Error()) // texts have a JSON form
 	}
