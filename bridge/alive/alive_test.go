@@ -11,14 +11,19 @@ import (
 	"codemode-bridge/bridge/filelock"
 )
 
+// here is the process that TestGone kills, in its folder: without a reference, its file
+// would be closed by a collection of garbage.
+var here *Member
+
 // TestMain runs the process that TestGone kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("ALIVE_TEST_DIR"); dir != "" {
-		if _, err := Join(dir, "child"); err != nil {
+		var err error
+		if here, err = Join(dir, "child"); err != nil {
 			panic(err)
 		}
 		os.Stdout.WriteString("joined\n")
-		select {}
+		time.Sleep(time.Hour) // the runtime would end a process that waits for nothing
 	}
 	os.Exit(m.Run())
 }

@@ -43,9 +43,11 @@ func TestAllNotes(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "serving")
 	for _, name := range []string{"a", "b"} {
-		if _, err := Join(dir, name); err != nil {
+		m, err := Join(dir, name)
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer m.Leave()
 	}
 	for _, one := range [][3]string{{"a", "x", "one"}, {"a", "y", "two"}, {"b", "z", "three"}, {"gone", "w", "four"}} {
 		if err := Tell(dir, one[0], one[1], one[2]); err != nil {

@@ -50,9 +50,11 @@ func TestServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := statuscmd.Announce(dir, statuscmd.Serving{PID: 8, File: "/etc/theirs.json", Endpoint: "http://127.0.0.1:7520/mcp"}); err != nil {
+	theirs, err := statuscmd.Announce(dir, statuscmd.Serving{PID: 8, File: "/etc/theirs.json", Endpoint: "http://127.0.0.1:7520/mcp"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer theirs.Close()
 	out, errs = status()
 	says(out, "process 7, version 1.2.3, since ")
 	says(out, ": serves http://127.0.0.1:7420/mcp, page at http://127.0.0.1:7421\n")
