@@ -231,6 +231,12 @@ func (a *arguments) server(v *View, name *string) {
 			like = s.Server
 		}
 	}
+	for _, s := range v.Absent() {
+		if like == "" && same(s.Server) == same(*name) {
+			a.fail("its tools are not known: %s", ListAbsent([]Absent{s}, 300))
+			return
+		}
+	}
 	if like == "" {
 		a.fail("no server is called %q. %s", tsdecl.Plain(*name, 60), v.Describe(300))
 		return

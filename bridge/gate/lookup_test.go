@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/profiles"
 )
@@ -93,11 +94,14 @@ func TestACallWaitsForItsOwnServer(t *testing.T) {
 	}
 }
 
-// A script does not learn of a server that its profile hides, nor have it waited for.
-func TestACallDoesNotWaitForAHiddenServer(t *testing.T) {
-	s := newServers(t, supervised(profiles.ProfileSpec{Denylist: []string{"silent__*"}}), nil, []string{"silent", "a"})
-	if _, err := s.gate.Call(t.Context(), begin(t, s.gate, "p"), Call{Number: 1, Name: "silent__get"}); err == nil {
-		t.Error("it is called")
+// A tool that policy denies is denied by the same words before and after its server is
+// connected: the call waits for the server as any does.
+func TestADeniedToolIsWaitedFor(t *testing.T) {
+	s := newServers(t, supervised(profiles.ProfileSpec{Denylist: []string{"a__*"}}), nil, []string{"silent", "a"})
+	_, err := s.gate.Call(t.Context(), begin(t, s.gate, "p"), Call{Number: 1, Name: "a__get"})
+	var denied *approval.DeniedError
+	if !errors.As(err, &denied) || !slices.Equal(s.listed, []string{"a"}) {
+		t.Errorf("got %v, and waited for %q", err, s.listed)
 	}
 }
 

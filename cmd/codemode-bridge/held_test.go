@@ -358,7 +358,7 @@ func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 {
 		t.Fatalf("%d %s: %v", code, text, err)
 	}
-	if len(got.Profiles) != 1 || got.Profiles[0].Tool != "codemode_eval_p" || !got.Profiles[0].Default || got.Source.Text != strictPolicy {
+	if len(got.Profiles) != 1 || got.Profiles[0].Tool != "eval" || !got.Profiles[0].Default || got.Source.Text != strictPolicy {
 		t.Fatalf("got %s", text)
 	}
 	save := func(token, policy, revision string, want int, words string) {
