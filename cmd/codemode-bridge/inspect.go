@@ -138,7 +138,7 @@ func withOwners(ctx context.Context, con *console, names []string, look func(*ca
 		var servers []string
 		for _, name := range names {
 			owners := view.Owners(name)
-			if _, known := view.Catalog.Lookup(name); !known && len(owners) == 0 {
+			if view.Catalog.Resolve(name).Tool == nil && len(owners) == 0 {
 				servers = serverNames(p.cfg) // for names like it
 				break
 			}

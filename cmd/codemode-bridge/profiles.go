@@ -154,7 +154,7 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	var x profileview.Explained
 	var title string
 	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
-		if _, known := p.gate.View().Catalog.Lookup(tool); !known {
+		if p.gate.View().Catalog.Resolve(tool).Tool == nil {
 			p.only(p.gate.View().Owners(tool)...)
 			p.ready(ctx, con)
 		}
