@@ -144,8 +144,9 @@ func withOwners(ctx context.Context, con *console, names []string, look func(*ca
 			}
 			servers = append(servers, owners...)
 		}
-		p.only(servers...)
-		p.ready(ctx, con)
+		if err := p.only(ctx, con, servers...); err != nil {
+			return err
+		}
 		complain(con, p)
 		return look(p.gate.View().Catalog.View(nil))
 	})

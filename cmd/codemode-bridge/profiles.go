@@ -155,8 +155,9 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	var title string
 	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
 		if p.gate.View().Catalog.Resolve(tool).Tool == nil {
-			p.only(p.gate.View().Owners(tool)...)
-			p.ready(ctx, con)
+			if err := p.only(ctx, con, p.gate.View().Owners(tool)...); err != nil {
+				return err
+			}
 		}
 		view := p.gate.View()
 		policy, err := namedProfile(view.Profiles, profile)
