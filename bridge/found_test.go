@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,5 +53,44 @@ func TestSearchSaysWhatItDidNotFind(t *testing.T) {
 	}
 	if out, _ := call(t, c, "search_tools", map[string]any{"query": "echo"}); strings.Contains(out, "note") || strings.Contains(out, "not searched") {
 		t.Errorf("a search that finds something has the note %s", out)
+	}
+}
+
+// What is found says whose tools are missing, and why.
+func TestSearchesNameServersThatAreNotReady(t *testing.T) {
+	b := newBench(t, profiles.Spec{}, func(o *Options) {
+		from := catalog.Sources{Order: []string{"a", "gone", "late"}, Absent: []catalog.Absent{{Server: "late", Why: "connecting"}, {Server: "gone", Why: "failed: no such file"}}}
+		from.Servers = []catalog.Server{{Name: "a", Tools: []catalog.Definition{{Name: "echo", Description: "Says what it hears"}}}}
+		o.Gate.Replace(&gate.View{Profiles: o.Gate.View().Profiles, Catalog: from.Build(), Awaited: []string{"gone", "late"}})
+	})
+	c := b.connect(t, nil)
+	const why = "gone (failed: no such file), late (connecting)"
+	for _, row := range []struct {
+		tool string
+		args map[string]any
+		note string
+	}{
+		{"search_tools", map[string]any{"query": "echo"}, "not searched: " + why},
+		{"get_tools", map[string]any{}, "not listed: " + why},
+		{"eval", map[string]any{"code": `return (await codemode.search_tools({query: "echo"})).length`}, "not searched: " + why},
+		{"eval", map[string]any{"code": `return (await codemode.get_tools()).total`}, "not listed: " + why},
+	} {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: row.tool, Arguments: row.args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range []any{res.StructuredContent, res.Content} {
+			if text, err := json.Marshal(what); err != nil || res.IsError || strings.Count(string(text), row.note) != 1 {
+				t.Errorf("%s %v: %s, %v", row.tool, row.args, text, err)
+			}
+		}
+	}
+	for _, name := range []string{"late", "Late"} {
+		if out, failed := call(t, c, "get_tools", map[string]any{"server": name}); !failed || !strings.Contains(out, "not listed: late (connecting)") {
+			t.Errorf("a list of the tools of such a server says %s", out)
+		}
+	}
+	if out, failed := call(t, c, "eval", map[string]any{"code": `return await codemode.a__echo({})`}); failed || strings.Contains(out, "late") {
+		t.Errorf("a script that looks for nothing says %s", out)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -399,12 +398,11 @@ func (r *run) explain(err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	name, tool, _ := strings.Cut(unknown.Name, "__")
+	view := r.runner.o.Gate.View()
+	meant := view.Catalog.Owners(unknown.Name)
 	for _, st := range r.runner.o.Upstreams.Status() {
-		if !r.runner.o.Gate.View().May(r.gate.Profile, st.Name, tool) {
-			continue // nothing that the profile hides
-		}
-		if st.Name != name && !slices.Contains(r.runner.o.Gate.View().Catalog.Servers(name), st.Name) || st.State == upstream.Connected || st.State == upstream.Idle {
+		shown := func(m catalog.ToolRef) bool { return m.Server == st.Name && view.May(r.gate.Profile, m.Server, m.Tool) } // nothing that the profile hides
+		if st.State == upstream.Connected || st.State == upstream.Idle || !slices.ContainsFunc(meant, shown) {
 			continue
 		}
 		why := string(st.State)

@@ -215,31 +215,25 @@ func (a *arguments) count(name string, limit int) int {
 	return int(f)
 }
 
-// server replaces a server's name by the configured one, from which it may differ
-// in letter case, "-" and "_". The error for an unknown name lists the others.
+// server replaces a server's name by the configured one, from which it may differ as
+// Servers says. The error for one without tools says why it has none; that for an unknown
+// name lists the others.
 func (a *arguments) server(v *View, name *string) {
 	if *name == "" || a.err != nil {
 		return
 	}
-	same := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
-	like := ""
+	meant := v.catalog.Servers(*name)
 	for _, s := range v.Servers() {
-		if s.Server == *name {
+		if slices.Contains(meant, s.Server) {
+			*name = s.Server
 			return
-		}
-		if like == "" && same(s.Server) == same(*name) {
-			like = s.Server
 		}
 	}
 	for _, s := range v.Absent() {
-		if like == "" && same(s.Server) == same(*name) {
-			a.fail("its tools are not known: %s", ListAbsent([]Absent{s}, 300))
+		if s.Server == *name || slices.Contains(meant, s.Server) {
+			a.fail("not listed: %s", ListAbsent([]Absent{s}, 300))
 			return
 		}
 	}
-	if like == "" {
-		a.fail("no server is called %q. %s", tsdecl.Plain(*name, 60), v.Describe(300))
-		return
-	}
-	*name = like
+	a.fail("no server is called %q. %s", tsdecl.Plain(*name, 60), v.Describe(300))
 }

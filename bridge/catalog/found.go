@@ -24,7 +24,7 @@ type SearchResult struct {
 	Tools     []Item   // best first, what is deprecated last; never nil
 	Unmatched []string // words of the query that no visible tool has
 	More      int      // tools that fit but are not given
-	Absent    []Absent // servers whose tools could not be searched
+	Absent    []Absent // servers whose tools could not be searched, if not one was asked for
 }
 
 // maxAnswer bounds the answer to a search without a limit, in bytes of JSON: some 400
@@ -50,10 +50,8 @@ func (v *View) Search(q SearchQuery) SearchResult {
 		return seen.let[tool] && (q.Server == "" || x.tools[tool].Server == q.Server)
 	})
 	r := SearchResult{Tools: []Item{}, Unmatched: unmatched}
-	for _, a := range seen.absent {
-		if q.Server == "" || q.Server == a.Server {
-			r.Absent = append(r.Absent, a)
-		}
+	if q.Server == "" {
+		r.Absent = seen.absent
 	}
 	room := maxAnswer
 	for i, h := range hits {

@@ -41,28 +41,16 @@ func (c *Catalog) Resolve(name string) Resolution {
 		return Resolution{Fits: former}
 	}
 	var fits []*Tool
-	certain := true
-	for at := 1; at < len(name); at++ {
-		separator := 1
-		if strings.HasPrefix(name[at:], "__") {
-			separator = 2
-		} else if name[at] != '.' {
-			continue
-		}
-		servers, tool := s.servers(name[:at]), fold(name[at+separator:])
-		if tool == "" {
-			continue
-		}
-		for _, server := range servers {
-			for _, t := range s.tools[server][tool] {
-				if !slices.Contains(fits, t) {
-					fits = append(fits, t)
-				}
+	meant := s.meant(name)
+	for _, m := range meant {
+		for _, t := range s.tools[m.Server][fold(m.Tool)] {
+			if !slices.Contains(fits, t) {
+				fits = append(fits, t)
 			}
 		}
-		// Another server that fits may have such a tool, too, and not have listed it.
-		certain = certain && len(servers) <= 1
 	}
+	// Another server that fits may have such a tool, too, and not have listed it.
+	certain := !slices.ContainsFunc(meant, func(m ToolRef) bool { return m.Server != meant[0].Server })
 	if t := s.own[fold(name)]; t != nil {
 		fits = append(fits, t)
 	}
@@ -70,6 +58,23 @@ func (c *Catalog) Resolve(name string) Resolution {
 		return Resolution{Tool: fits[0], Other: true}
 	}
 	return Resolution{Fits: fits}
+}
+
+// Owners are the servers that a script may mean by name, whether or not they have listed
+// such a tool, each with what is left of the name for the tool. A part that is no
+// configured server's name stands for itself.
+func (c *Catalog) Owners(name string) []ToolRef {
+	if len(name) > 4*MaxName {
+		return nil
+	}
+	var all []ToolRef
+	if kept, ok := c.naming.owner[name]; ok {
+		all = append(all, kept)
+	}
+	if server, tool, ok := strings.Cut(name, "__"); ok {
+		all = append(all, ToolRef{server, tool})
+	}
+	return append(all, c.spelled().meant(name)...)
 }
 
 // Servers are the configured servers that a script may mean by the first part of a
@@ -118,6 +123,24 @@ func readSpellings(c *Catalog) spellings {
 		slices.Sort(servers)
 	}
 	return s
+}
+
+// meant are the ways to read a name as a server's and one of a tool of it, which need not
+// exist.
+func (s spellings) meant(name string) (all []ToolRef) {
+	for at := 1; at < len(name); at++ {
+		rest, ok := strings.CutPrefix(name[at:], "__")
+		if !ok {
+			rest, ok = strings.CutPrefix(name[at:], ".")
+		}
+		if !ok || fold(rest) == "" {
+			continue
+		}
+		for _, server := range s.servers(name[:at]) {
+			all = append(all, ToolRef{server, rest})
+		}
+	}
+	return all
 }
 
 func (s spellings) servers(part string) []string {

@@ -93,6 +93,32 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
+// A name says which servers may have its tool before they list any.
+func TestOwners(t *testing.T) {
+	c := Sources{Order: []string{"chrome-devtools", "my_srv", "my-srv", "a", "ab"}, Kept: map[ToolRef]string{{"my-srv", "x"}: "my_srv_abcdef__x"}}.Build()
+	for name, want := range map[string]string{
+		"chrome_devtools__click": "chrome_devtools/click chrome-devtools/click",
+		"chrome-devtools.click":  "chrome-devtools/click",
+		"chromeDevtools.click":   "chrome-devtools/click",
+		"mySrv.go":               "my-srv/go my_srv/go",
+		"my_srv_abcdef__x":       "my-srv/x my_srv_abcdef/x",
+		"a.b__c":                 "a.b/c a/b__c ab/c",
+		"click":                  "",
+		"a__":                    "a/",
+	} {
+		var got []string
+		for _, m := range c.Owners(name) {
+			got = append(got, m.Server+"/"+m.Tool)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q may be of %q, want %q", name, got, want)
+		}
+	}
+	if c := (Sources{Servers: []Server{server("a", "b__c")}, Order: []string{"a", "ab"}}).Build(); c.Resolve("a.B__c").Tool != nil {
+		t.Error("a name is taken as a tool although a server that has not listed its own may have it")
+	}
+}
+
 // Hidden tools count: what fits two tools fits none, whoever asks. And a view does not
 // show them.
 func TestSpellingsOfHiddenTools(t *testing.T) {

@@ -446,9 +446,10 @@ func secretsOf(s Server) []string {
 	return slices.Compact(all)
 }
 
-// Variables matches a text that is made of variables alone, which may follow the name of
-// a scheme of HTTP. A variable with a default (${A:-b}) is none: the default may be a secret.
-const Variables = `(?i:(?:Bearer|Basic|Digest|Token|ApiKey|DPoP) )?(?:\$\{[A-Za-z_][A-Za-z0-9_-]*(?::[A-Za-z_][A-Za-z0-9_-]*)?\})+`
+// Variables matches a text that is made of variables and names of secrets alone, which may
+// follow the name of a scheme of HTTP. A variable with a default (${A:-b}) is none, nor is a
+// command: the default may be a secret, and the command may have one in it.
+const Variables = `(?i:(?:Bearer|Basic|Digest|Token|ApiKey|DPoP) )?(?:\$\{(?:[A-Za-z_][A-Za-z0-9_-]*(?::[A-Za-z_][A-Za-z0-9_-]*)?|keyring:[A-Za-z0-9_][A-Za-z0-9_.-]*|file:[^-${}"][^${}"]*)\})+`
 
 // wholly matches a text that is variables of some client's form, and no secret.
 var wholly = regexp.MustCompile(`^(?:` + Variables + `|(Bearer )?\{(env|file):[^}]+\})$`)

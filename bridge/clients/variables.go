@@ -27,6 +27,10 @@ var (
 	notInName   = regexp.MustCompile(`[^A-Za-z0-9]+`)
 )
 
+// kinds are those of package secrets. A client's variable of such a name, with a default,
+// would be another thing in the configuration: a command, even.
+var kinds = []string{"keyring", "file", "exec"}
+
 // server translates all texts of a server.
 func (t *translator) server(s *Server) {
 	s.Command = t.text(s.Command)
@@ -128,7 +132,7 @@ func (t *translator) reference(text string) (n int, value string) {
 
 // inner translates what stands between "${" and "}".
 func (t *translator) inner(inner string) (string, bool) {
-	if m := withDefault.FindStringSubmatch(inner); m != nil {
+	if m := withDefault.FindStringSubmatch(inner); m != nil && !slices.Contains(kinds, m[1]) {
 		return "${" + inner + "}", true
 	}
 	folder := t.place.project()

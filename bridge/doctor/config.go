@@ -61,13 +61,15 @@ func (up *Checkup) configFile() []Finding {
 }
 
 // literals warns of what looks like a secret and stands in the configuration as it is,
-// once for each server.
+// once for each server. What a caution is about is left to that.
 func (up *Checkup) literals() (all []Finding) {
 	text, err := os.ReadFile(up.File)
 	if err != nil {
 		return nil
 	}
-	found := setup.LiteralsIn(text, up.ArgSecrets)
+	found := slices.DeleteFunc(setup.LiteralsIn(text, up.ArgSecrets), func(l setup.Literal) bool {
+		return slices.ContainsFunc(up.config.Cautions, func(p Problem) bool { return p.Server == l.Server && p.Where == l.Where })
+	})
 	for i := 0; i < len(found); {
 		first, places := found[i], []string{}
 		for ; i < len(found) && found[i].Server == first.Server; i++ {

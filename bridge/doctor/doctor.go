@@ -106,6 +106,8 @@ type Problem struct {
 	// File, Line and Column are its place in the configuration, if it has one.
 	File         string
 	Line, Column int
+	// Server and Where are the literal that it is about, if it is about one: see setup.Literal.
+	Server, Where string
 }
 
 func (p Problem) finding() Finding {

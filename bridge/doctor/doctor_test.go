@@ -122,7 +122,7 @@ func TestDoctorTried(t *testing.T) {
 			f.Said = []string{"loading"}
 			return f
 		}()},
-		{Trial{State: "failed", Why: "it did not answer the handshake within 30s"}, failing("s", "it did not answer the handshake within 30s", "start its command by hand to see what it waits for, or raise its connectTimeout; servers disable s does without it")},
+		{Trial{State: "failed", Why: "it did not answer the handshake within 30s"}, failing("s", "it did not answer the handshake within 30s", "start its command by hand to see what it waits for, or raise its connectTimeout; codemode-bridge servers disable s --config c.json does without it")},
 		{Trial{State: "failed", Why: "starting the process: no such file"}, failing("s", "starting the process: no such file", "install the program, or write where it is")},
 	} {
 		test.trial.Name = "s"

@@ -95,7 +95,7 @@ func Found(t Trial, noAuth bool, o Options) Finding { return New(o).tried(t, noA
 // tried is the finding of a trial.
 func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	why, said := t.why()
-	again := up.Typed("servers test " + t.Name)
+	again, without := up.Typed("servers test "+t.Name), up.Typed("servers disable "+t.Name)+" does without it"
 	var f Finding
 	switch {
 	case t.OK && len(t.Tools) == 0:
@@ -110,11 +110,11 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	case t.State == "":
 		f = failing(t.Name, fmt.Sprintf("it has not answered within %v", up.Limit), "start it by hand to see why, or give it longer with --timeout")
 	case strings.HasPrefix(why, "it did not answer the handshake"):
-		f = failing(t.Name, why, "start its command by hand to see what it waits for, or raise its connectTimeout; servers disable "+t.Name+" does without it")
+		f = failing(t.Name, why, "start its command by hand to see what it waits for, or raise its connectTimeout; "+without)
 	case strings.HasPrefix(why, "starting the process"):
 		f = failing(t.Name, why, "install the program, or write where it is")
 	default:
-		f = failing(t.Name, why, again+" tries again; servers disable "+t.Name+" does without it")
+		f = failing(t.Name, why, again+" tries again; "+without)
 	}
 	if said != "" {
 		f.Said = strings.Split(said, " | ")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"codemode-bridge/bridge/catalog"
 )
@@ -57,18 +56,21 @@ func (g *Gate) Gather(ctx context.Context) {
 
 // Owners returns the servers that may have a tool of this name, in scripts or in policies,
 // and have not listed their tools since the start.
-func (v *View) Owners(name string) (all []string) {
-	server, _, _ := strings.Cut(name, "__")
-	for _, s := range slices.Concat(v.Awaited, v.Cached) {
-		if s == server || slices.Contains(v.Catalog.Servers(server), s) {
-			all = append(all, s)
-		}
-	}
-	return all
+func (v *View) Owners(name string) []string {
+	return v.owners(name, func(string, string) bool { return true })
 }
 
 // visibleOwners is Owners as far as a profile may know of the tool.
 func (v *View) visibleOwners(profile, name string) []string {
-	_, tool, _ := strings.Cut(name, "__")
-	return slices.DeleteFunc(v.Owners(name), func(server string) bool { return !v.May(profile, server, tool) })
+	return v.owners(name, func(server, tool string) bool { return v.May(profile, server, tool) })
+}
+
+func (v *View) owners(name string, may func(server, tool string) bool) (all []string) {
+	meant := v.Catalog.Owners(name)
+	for _, s := range slices.Concat(v.Awaited, v.Cached) {
+		if slices.ContainsFunc(meant, func(m catalog.ToolRef) bool { return m.Server == s && may(s, m.Tool) }) {
+			all = append(all, s)
+		}
+	}
+	return all
 }

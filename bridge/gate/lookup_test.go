@@ -33,7 +33,7 @@ func (s *servers) view() *View {
 	for _, name := range s.cached {
 		all = append(all, catalog.Server{Name: name, Tools: []catalog.Definition{{Name: "get"}}, Stale: true})
 	}
-	v.Catalog = catalog.Build(all)
+	v.Catalog = catalog.Sources{Servers: all, Order: slices.Concat(s.listed, s.cached, s.awaited)}.Build()
 	return v
 }
 
@@ -75,6 +75,7 @@ func TestACallWaitsForItsOwnServer(t *testing.T) {
 		"known from the last run":          {[]string{"a", "silent"}, []string{"b"}, "a__get", []string{"a"}, false},
 		"not known at all":                 {nil, []string{"a", "b", "silent"}, "b__get", []string{"b"}, false},
 		"by its name in policies":          {nil, []string{"my-web", "silent"}, "my-web__get", []string{"my-web"}, false},
+		"with a dot":                       {nil, []string{"my-web", "silent"}, "myWeb.get", []string{"my-web"}, false},
 		"a new tool of a server of old":    {[]string{"a", "silent"}, nil, "a__new", []string{"a"}, true},
 		"of a server that cannot connect":  {nil, []string{"broken", "silent"}, "broken__get", nil, true},
 		"of a server that cannot any more": {[]string{"broken", "silent"}, nil, "broken__get", nil, true},

@@ -74,6 +74,9 @@ func lookUp(view *gate.View, servers Servers, name string) (call profiles.Call, 
 		_, err := view.Catalog.View(nil).Declare(name)
 		return profiles.Call{}, nil, "", err
 	}
+	if meant := view.Catalog.Servers(server); !servers.Has(server) && len(meant) == 1 {
+		server = meant[0]
+	}
 	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Escape(name))
 	switch {
 	case servers.Disabled(server):

@@ -40,7 +40,7 @@ func view(set *profiles.Set) *gate.View {
 		{Name: "write", Description: "writes", Input: json.RawMessage(`{"type": "object", "properties": {"path": {"type": "string"}}}`)},
 		{Name: "delete", Input: json.RawMessage(`{"type": "object"}`)},
 	}
-	return &gate.View{Profiles: set, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: tools}})}
+	return &gate.View{Profiles: set, Catalog: catalog.Sources{Servers: []catalog.Server{{Name: "fs", Tools: tools}}, Order: []string{"fs", "off"}}.Build()}
 }
 
 func TestWrite(t *testing.T) {
@@ -112,6 +112,9 @@ func TestExplain(t *testing.T) {
 	}
 	if x, _ := explain("off__send", `{}`); x.Known || !strings.HasPrefix(x.Note, "server off is disabled") {
 		t.Errorf("a server that is disabled: %q", x.Note)
+	}
+	if x, _ := explain("OFF__send", `{}`); x.Tool != "off__send" || !strings.HasPrefix(x.Note, "server off is disabled") {
+		t.Errorf("a server that is disabled, in another spelling: %s, %q", x.Tool, x.Note)
 	}
 	if x, _ := explain("mail__send", `{}`); !strings.Contains(x.Note, `there is no server "mail"`) {
 		t.Errorf("a server that nobody has: %q", x.Note)

@@ -87,7 +87,7 @@ func (p patient) wait(do func() (string, error)) (string, error) {
 		text, err := do()
 		said <- answer{text, err}
 	}()
-	ctx, cancel := context.WithTimeoutCause(p.ctx, p.timeout, fmt.Errorf("it did not answer within %v", p.timeout))
+	ctx, cancel := context.WithTimeoutCause(p.ctx, p.timeout, &silentError{p.timeout})
 	defer cancel()
 	select {
 	case a := <-said:
@@ -97,16 +97,20 @@ func (p patient) wait(do func() (string, error)) (string, error) {
 	}
 }
 
-// fromKeyring gets a secret of the keyring.
-func fromKeyring(keys Keys, name string) (string, *Error) {
-	text, err := keys.Get(name)
+// A silentError says that a keyring has not answered in time.
+type silentError struct{ within time.Duration }
+
+func (e *silentError) Error() string { return fmt.Sprintf("it did not answer within %v", e.within) }
+
+// fromKeyring says why a keyring did not give a secret; nil if it did.
+func fromKeyring(name string, err error) *Error {
 	switch {
 	case errors.Is(err, ErrNoKey):
-		return "", &Error{fmt.Sprintf("the keyring has no secret %q", name), "codemode-bridge secrets set " + name}
+		return &Error{fmt.Sprintf("the keyring has no secret %q", name), "codemode-bridge secrets set " + name}
 	case err != nil:
-		return "", NoKeyring(err)
+		return NoKeyring(err)
 	}
-	return text, nil
+	return nil
 }
 
 // NoKeyring is the error for a keyring that cannot be used, and says what can be

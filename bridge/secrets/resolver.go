@@ -15,7 +15,8 @@ type Resolver struct {
 	Folder, Home string
 	// Keyring is asked for one secret at a time; nil: there is none.
 	Keyring Keys
-	// Timeout bounds each question to the keyring, and each command; 10 s if zero.
+	// Timeout bounds each question to the keyring, and each command; 10 s if zero. A keyring
+	// that has not answered in time is not asked again.
 	Timeout time.Duration
 	// Environ is what commands get; nil: the environment of this process.
 	Environ []string
@@ -79,13 +80,20 @@ func (r *Resolver) Resolve(ctx context.Context, all []Reference) map[Reference]S
 			note(one, "", &Error{"nobody knows how to get " + one.String(), ""})
 		}
 	}
+	var unusable error
+	if r.Keyring == nil {
+		unusable = errors.New("there is none")
+	}
 	for _, one := range keys { // one after the other: each may ask the person something
-		if r.Keyring == nil {
-			note(one, "", NoKeyring(errors.New("there is none")))
+		if unusable != nil {
+			note(one, "", NoKeyring(unusable))
 			continue
 		}
-		text, err := fromKeyring(Patient(ctx, r.Keyring, r.timeout()), one.Name)
-		note(one, text, err)
+		text, err := Patient(ctx, r.Keyring, r.timeout()).Get(one.Name)
+		note(one, text, fromKeyring(one.Name, err))
+		if errors.As(err, new(*silentError)) {
+			unusable = err // a bridge that starts must not wait for it once more for each secret
+		}
 	}
 	running.Wait()
 	return found

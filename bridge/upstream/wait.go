@@ -47,8 +47,8 @@ func (s Status) Why() string {
 
 // Await waits for one server, and for no other, until it has listed its tools since the
 // start. It returns without that when ctx ends or when there is nothing to wait for: the
-// attempt to connect that was under way, or that Await began, has failed, or a person
-// has to do something first. [Set.Status] says which.
+// attempt to connect that was under way, or that Await began, has failed, or the listing
+// after it, or a person has to do something first. [Set.Status] says which.
 func (s *Set) Await(ctx context.Context, server string) {
 	s.mu.Lock()
 	one := s.servers[server]
@@ -68,7 +68,7 @@ func (s *server) awaitTools(ctx context.Context) {
 			tries = seen
 		}
 		switch {
-		case known, now.Login != "", now.State == Disabled, seen > tries && now.State != Connecting:
+		case known, now.Login != "", now.State == Disabled, now.State == Unhealthy, seen > tries && now.State != Connecting:
 			return
 		case now.State == NeedsLogin && (s.spec.Auth == nil || !s.spec.Auth.Ready()):
 			return

@@ -60,6 +60,17 @@ func TestAwaitTriesAgain(t *testing.T) {
 	t.Errorf("it has not connected: %+v", s.Status())
 }
 
+// A server that is connected and cannot list its tools is not waited for either.
+func TestAwaitOfToolsThatCannotBeListed(t *testing.T) {
+	s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, script{List: []string{"error", "error", "error"}}.stdio(t))
+	for range 2 {
+		s.Await(t.Context(), "fake")
+		if st := s.Status()[0]; st.State != Unhealthy {
+			t.Errorf("it is %s: %s", st.State, st.Err)
+		}
+	}
+}
+
 // What a program has written is said while it is waited for, without secrets.
 func TestAServerThatIsWaitedForSaysWhy(t *testing.T) {
 	spec := silentServer(t)

@@ -171,7 +171,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	}
 	c.NoWorkspace = noWorkspace(con, cfg)
 	for _, one := range cautions.Of(cfg) {
-		c.Cautions = append(c.Cautions, doctor.Problem{Text: one.Text, Do: one.Do, File: one.File, Line: one.Line, Column: one.Column})
+		c.Cautions = append(c.Cautions, doctor.Problem{Text: one.Text, Do: one.Do, File: one.File, Line: one.Line, Column: one.Column, Server: one.Server, Where: one.Where})
 	}
 	if approverscmd.NobodyMayConfirm(cfg) {
 		c.NobodyConfirms = approverscmd.NobodyConfirms

@@ -130,13 +130,11 @@ func onceReady(ctx context.Context, con *console, cfg *config.Config, do func(co
 	}, openNothing)
 }
 
-// onceResting is once with no server started: do starts those that it needs.
+// onceResting is once with no server started and no secret asked for: do starts those that
+// it needs, by parts.only.
 func onceResting(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
-		return err
-	}
-	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
 		return err
 	}
 	return onceWith(ctx, con, cfg, resting, do, openNothing)

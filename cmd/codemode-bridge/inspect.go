@@ -138,14 +138,15 @@ func withOwners(ctx context.Context, con *console, names []string, look func(*ca
 		var servers []string
 		for _, name := range names {
 			owners := view.Owners(name)
-			if _, known := view.Catalog.Lookup(name); !known && len(owners) == 0 {
+			if view.Catalog.Resolve(name).Tool == nil && len(owners) == 0 {
 				servers = serverNames(p.cfg) // for names like it
 				break
 			}
 			servers = append(servers, owners...)
 		}
-		p.only(servers...)
-		p.ready(ctx, con)
+		if err := p.only(ctx, con, servers...); err != nil {
+			return err
+		}
 		complain(con, p)
 		return look(p.gate.View().Catalog.View(nil))
 	})

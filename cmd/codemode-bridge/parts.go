@@ -271,9 +271,24 @@ func (p *parts) ready(ctx context.Context, con *console) {
 	p.views.Refresh()
 }
 
-// only runs none but the named servers from now on; it changes nothing else.
-func (p *parts) only(names ...string) {
-	p.upstreams.Apply(slices.DeleteFunc(p.specs(p.config()), func(s upstream.Spec) bool { return !slices.Contains(names, s.Name) }))
+// only runs none but the named servers from now on, with the secrets that they name, and
+// waits until each has connected or failed; it changes nothing else.
+func (p *parts) only(ctx context.Context, con *console, names ...string) error {
+	cfg := p.config()
+	var below []string
+	for _, name := range names {
+		below = append(below, ofServer(name)...)
+	}
+	if len(below) > 0 { // without pointers all secrets would be asked for
+		var err error
+		if cfg, err = con.withSecrets(ctx, cfg, below...); err != nil {
+			return err
+		}
+	}
+	p.recorder.Secrets().Learn(hidden(cfg, p.env), p.env)
+	p.upstreams.Apply(slices.DeleteFunc(p.specs(cfg), func(s upstream.Spec) bool { return !slices.Contains(names, s.Name) }))
+	p.ready(ctx, con)
+	return nil
 }
 
 // firstWait is how long after the start clients that list tools, and scripts that search

@@ -154,9 +154,10 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	var x profileview.Explained
 	var title string
 	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
-		if _, known := p.gate.View().Catalog.Lookup(tool); !known {
-			p.only(p.gate.View().Owners(tool)...)
-			p.ready(ctx, con)
+		if p.gate.View().Catalog.Resolve(tool).Tool == nil {
+			if err := p.only(ctx, con, p.gate.View().Owners(tool)...); err != nil {
+				return err
+			}
 		}
 		view := p.gate.View()
 		policy, err := namedProfile(view.Profiles, profile)

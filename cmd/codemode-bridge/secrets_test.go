@@ -87,3 +87,27 @@ func TestCommandForASecretWaitsForAnApprover(t *testing.T) {
 	b.does(annsToken+"\n", "config", "confirm", "--token-stdin", "--reason", "agreed")
 	eventually(t, "the command does not run", has)
 }
+
+// What is about some servers asks for their secrets, and for no others.
+func TestCommandsAskForTheSecretsOfTheirServers(t *testing.T) {
+	t.Parallel()
+	effects := filepath.Join(t.TempDir(), "effects")
+	other := fakeServer(t, effects, "${exec:go env -w GONOPROXY=x}")
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "${file:token}"), "other": other}})
+	privateFile(t, filepath.Join(h.dir, "token"), "canary-token-0123456789\n")
+	ran := filepath.Join(h.dir, "ran")
+	h.env = append(h.env, "GOENV="+ran)
+	has := func() bool {
+		_, err := os.Stat(ran)
+		return err == nil
+	}
+
+	for _, args := range [][]string{{"tools", "show", "fake__write"}, {"profiles", "explain", "-", "fake.Write"}, {"servers", "test", "fake"}, {"tools", "list", "--server", "fake"}} {
+		if said := h.says([]int{0}, args...); !strings.Contains(said, "fake") || strings.Contains(said, "no server lists") || has() {
+			t.Fatalf("%q: another server's command ran: %v; %s", args, has(), said)
+		}
+	}
+	if h.says([]int{1}, "tools", "show", "other__write"); !has() { // it prints nothing, so the server has no secret
+		t.Error("the command of the tool's own server did not run")
+	}
+}

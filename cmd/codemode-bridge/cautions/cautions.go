@@ -26,6 +26,8 @@ type Caution struct {
 	File         string
 	Line, Column int
 	Text, Do     string
+	// Server and Where are the place of a secret in an address, as setup.Literal has them.
+	Server, Where string
 }
 
 // String returns the caution on one line, as check prints mistakes.
@@ -75,7 +77,7 @@ type looker struct {
 
 func (l *looker) at(pointer, text, do string) {
 	file, line, column := l.cfg.Place(pointer)
-	l.found = append(l.found, Caution{file, line, column, canon.Escape(text), canon.Escape(do)})
+	l.found = append(l.found, Caution{File: file, Line: line, Column: column, Text: canon.Escape(text), Do: canon.Escape(do)})
 }
 
 // pointer names a key of a server.
@@ -123,7 +125,12 @@ func (l *looker) address(v config.Value, name, key string) {
 	}
 	if what := inAddress(l.written(l.pointer(name, key))); what != "" {
 		l.at(l.pointer(name, key), fmt.Sprintf("server %s: %s stands in an address, which ends up in logs", name, what),
-			`write "${NAME}" in its place and set the variable; where the server takes it, better in "headers": {"Authorization": "Bearer ${NAME}"}`)
+			`write "${keyring:NAME}" in its place, or "${NAME}" for a variable; where the server takes it, better in "headers": {"Authorization": "Bearer ${keyring:NAME}"}`)
+		found := &l.found[len(l.found)-1]
+		found.Server, found.Where = name, key
+		if i, ok := strings.CutPrefix(key, "args/"); ok {
+			found.Where = "args[" + i + "]"
+		}
 	}
 }
 

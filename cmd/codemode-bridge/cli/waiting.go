@@ -71,6 +71,9 @@ func (w *Waiting) tell() {
 		}
 		text := w.text()
 		switch {
+		case w.terminal && text == "":
+			fmt.Fprint(w.con.Err, "\r\x1b[K")
+			next.Reset(redrawn)
 		case w.terminal:
 			line := fmt.Sprintf("%s (%d s)", text, int(time.Since(began).Seconds()))
 			width := w.con.Width()

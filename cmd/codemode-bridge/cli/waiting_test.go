@@ -65,9 +65,11 @@ func TestWaitingOnATerminal(t *testing.T) {
 		time.Sleep(patience + redrawn/2)
 		w.Answered("a")
 		time.Sleep(redrawn)
+		w.Answered("b") // from here on nobody is named, nor counted
+		time.Sleep(redrawn)
 		w.Close()
 		const again = "\r\x1b[K"
-		want := again + "0 of 2 servers answered; waiting for a, b (1 s)" + again + "1 of 2 servers answered; waiting for b (1 s)" + again
+		want := again + "0 of 2 servers answered; waiting for a, b (1 s)" + again + "1 of 2 servers answered; waiting for b (1 s)" + again + again
 		if got := out.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
