@@ -100,6 +100,17 @@ func newNaming(servers []string, kept map[ToolRef]string) *naming {
 	return n
 }
 
+// lent reports whether the tools of another server have names that begin with the name of
+// this one: then such a name means one of those, even before they are listed.
+func (n *naming) lent(server string) bool {
+	for other, prefix := range n.prefix {
+		if other != server && prefix == server {
+			return true
+		}
+	}
+	return false
+}
+
 var severalUnderscores = regexp.MustCompile("__+")
 
 // beginnings are the parts of prefix+"__" that end in "__" where they begin it, the

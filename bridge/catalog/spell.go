@@ -18,7 +18,7 @@ type Resolution struct {
 
 // Resolve finds the tool that a script means by name. A script name and a path
 // stand for their tool. Any other name is compared with the tools of one server:
-// that of the part before "__" or ".". In both parts letter case, "-", "_" and "."
+// that of the part before "__" or "."; if it can be split so that it is of two servers, it stands for no tool. In both parts letter case, "-", "_" and "."
 // make no difference (except "_" between two digits), so createIssue is create_issue.
 // All tools of that server are compared, whoever may see or call them: a name that fits
 // two of them stands for none. The names that earlier releases gave stand for their
@@ -41,7 +41,7 @@ func (c *Catalog) Resolve(name string) Resolution {
 		return Resolution{Fits: former}
 	}
 	var fits []*Tool
-	certain := true
+	var among []string // servers that the name may be of, wherever it is split
 	for at := 1; at < len(name); at++ {
 		separator := 1
 		if strings.HasPrefix(name[at:], "__") {
@@ -54,19 +54,21 @@ func (c *Catalog) Resolve(name string) Resolution {
 			continue
 		}
 		for _, server := range servers {
+			if !slices.Contains(among, server) {
+				among = append(among, server)
+			}
 			for _, t := range s.tools[server][tool] {
 				if !slices.Contains(fits, t) {
 					fits = append(fits, t)
 				}
 			}
 		}
-		// Another server that fits may have such a tool, too, and not have listed it.
-		certain = certain && len(servers) <= 1
 	}
 	if t := s.own[fold(name)]; t != nil {
 		fits = append(fits, t)
 	}
-	if len(fits) == 1 && certain {
+	// Another server that fits may have such a tool, too, and not have listed it.
+	if len(fits) == 1 && len(among) <= 1 {
 		return Resolution{Tool: fits[0], Other: true}
 	}
 	return Resolution{Fits: fits}
