@@ -313,3 +313,18 @@ func TestTextsAreNotCut(t *testing.T) {
 		t.Errorf("it shows\n%s", text)
 	}
 }
+
+// A file that cannot be read is read once: it may be large, and each server asks for it.
+func TestADamagedLockIsReadOnce(t *testing.T) {
+	l := newLocked(t, Open(t.TempDir()))
+	l.says(t, "nonsense\n")
+	_, _, first := l.Lock()
+	_, _, second := l.Lock()
+	if first == nil || first != second {
+		t.Errorf("%v, then %v", first, second)
+	}
+	l.has(t, isThis)
+	if _, _, err := l.Lock(); err != nil {
+		t.Errorf("once it is right: %v", err)
+	}
+}
