@@ -237,6 +237,13 @@ func digits(server, tool string, round int) string {
 	return hex.EncodeToString(sum[:])[:min(6*round, 60)]
 }
 
+// IsHash reports whether text is what tells the name of a tool, or that of a server if tool
+// is empty, from others that are written alike.
+func IsHash(text, server, tool string) bool {
+	round := len(text) / 6
+	return round > 0 && round <= 10 && text == digits(server, tool, round)
+}
+
 // formerly is the name that releases up to the last one gave a tool whose path is no
 // legal name; empty for all others.
 func formerly(t *Tool) string {
