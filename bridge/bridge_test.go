@@ -451,35 +451,6 @@ func TestListsOfToolsWaitForServers(t *testing.T) {
 	}
 }
 
-// What is found says whose tools are missing, because they were still starting or failed.
-func TestSearchesNameServersThatAreNotReady(t *testing.T) {
-	b := newBench(t, profiles.Spec{}, func(o *Options) {
-		full := o.Gate.View()
-		o.Gate.Replace(&gate.View{Profiles: full.Profiles, Catalog: catalog.Sources{
-			Servers: []catalog.Server{{Name: "a", Tools: []catalog.Definition{{Name: "echo", Input: json.RawMessage(`{"type":"object"}`)}}}},
-			Absent:  []catalog.Absent{{Server: "late", Why: "connecting"}},
-		}.Build(), Awaited: []string{"late"}})
-	})
-	c := b.connect(t, nil)
-	for tool, args := range map[string]map[string]any{
-		"search_tools": {"query": "echo"}, "get_tools": {}, "eval": {"code": `return (await codemode.search_tools({query: "echo"})).length > 0`},
-	} {
-		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err := json.Marshal(res.Content); err != nil || res.IsError || !strings.Contains(string(text), "late (connecting)") {
-			t.Errorf("%s: %s, %v", tool, text, err)
-		}
-	}
-	if out, failed := call(t, c, "get_tools", map[string]any{"server": "late"}); !failed || !strings.Contains(out, "late (connecting)") {
-		t.Errorf("a list of the tools of such a server says %s", out)
-	}
-	if out, failed := call(t, c, "eval", map[string]any{"code": `return await codemode.a__echo({})`}); failed || strings.Contains(out, "late") {
-		t.Errorf("a script that looks for nothing says %s", out)
-	}
-}
-
 func TestStatus(t *testing.T) {
 	c := newBench(t, profiles.Spec{}, func(o *Options) {
 		o.Full = true

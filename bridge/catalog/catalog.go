@@ -208,7 +208,7 @@ func (c *Catalog) nameTools(from Sources) {
 		paths[t.path]++
 	}
 	for _, t := range c.tools {
-		if paths[t.path] == 1 && c.byName[t.path] == nil && !Reserved(t.path) {
+		if paths[t.path] == 1 && c.byName[t.path] == nil && !Reserved(t.path) && !c.naming.lent(t.Server) {
 			c.byName[t.path] = t
 		}
 	}

@@ -119,7 +119,7 @@ func listWords(all []string) string {
 // An Absent server is configured, but its tools are not in the catalogue.
 type Absent struct {
 	Server string `json:"server"`
-	Why    string `json:"why"` // such as "connecting" or "needs a login"; may hold a server's words
+	Why    string `json:"why"` // such as "connecting" or "needs a login", for a model: without a server's words
 }
 
 // Absent are the servers whose tools are not known, by name.

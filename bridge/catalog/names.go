@@ -100,6 +100,17 @@ func newNaming(servers []string, kept map[ToolRef]string) *naming {
 	return n
 }
 
+// lent reports whether the tools of another server have names that begin with the name of
+// this one: then such a name means one of those, even before they are listed.
+func (n *naming) lent(server string) bool {
+	for other, prefix := range n.prefix {
+		if other != server && prefix == server {
+			return true
+		}
+	}
+	return false
+}
+
 var severalUnderscores = regexp.MustCompile("__+")
 
 // beginnings are the parts of prefix+"__" that end in "__" where they begin it, the
@@ -224,6 +235,13 @@ func digits(server, tool string, round int) string {
 	seed = binary.BigEndian.AppendUint64(seed, uint64(len(server)))
 	sum := sha256.Sum256(append(append(seed, server...), tool...))
 	return hex.EncodeToString(sum[:])[:min(6*round, 60)]
+}
+
+// IsHash reports whether text is what tells the name of a tool, or that of a server if tool
+// is empty, from others that are written alike.
+func IsHash(text, server, tool string) bool {
+	round := len(text) / 6
+	return round > 0 && round <= 10 && text == digits(server, tool, round)
 }
 
 // formerly is the name that releases up to the last one gave a tool whose path is no

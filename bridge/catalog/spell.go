@@ -18,7 +18,7 @@ type Resolution struct {
 
 // Resolve finds the tool that a script means by name. A script name and a path
 // stand for their tool. Any other name is compared with the tools of one server:
-// that of the part before "__" or ".". In both parts letter case, "-", "_" and "."
+// that of the part before "__" or "."; if it can be split so that it is of two servers, it stands for no tool. In both parts letter case, "-", "_" and "."
 // make no difference (except "_" between two digits), so createIssue is create_issue.
 // All tools of that server are compared, whoever may see or call them: a name that fits
 // two of them stands for none. The names that earlier releases gave stand for their

@@ -204,3 +204,25 @@ func FuzzResolve(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) { checkResolution(t, c, name) })
 }
+
+// A name that a script wrote for the tool of a server that is down reaches no other server
+// whose tools are called to match.
+func TestNamesOfServersThatAreDown(t *testing.T) {
+	order := []string{"chrome-devtools", "chrome_devtools", "pay", "pay-bank"}
+	hostile := Sources{Order: order, Servers: []Server{server("chrome_devtools", "click"), server("pay", "bank__send", "bank")}}.Build()
+	for _, name := range []string{"chrome_devtools__click", "chrome_devtools__Click", "pay.bank__send", "pay__bank__Send", "payBank__send"} {
+		if got := hostile.Resolve(name).Tool; got != nil {
+			t.Errorf("%s is taken as %s", name, got.Path())
+		}
+	}
+	// What stands for a tool of theirs alone still does.
+	for name, want := range map[string]string{"pay__bank__send": "bank__send", "pay__Bank": "bank"} {
+		if got := hostile.Resolve(name).Tool; got == nil || got.Name != want {
+			t.Errorf("%s is taken as %v", name, got)
+		}
+	}
+	own := hostile.tools[hostile.own].Script
+	if got, ok := hostile.Lookup(own); !ok || got.Server != "chrome_devtools" {
+		t.Errorf("%s is %v", own, got)
+	}
+}

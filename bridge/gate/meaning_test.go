@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -460,7 +461,7 @@ func TestMetBeforeTheRunWasResumed(t *testing.T) {
 		if err := json.Unmarshal(text, &kept); err != nil {
 			t.Fatal(err)
 		}
-		again.r.Recall(kept, nil)
+		again.r.Recall(analysis.Position{}, kept, nil)
 		again.asks(false, "s__fetch", `{"url":"https://example.com/b"}`)
 		again.asks(true, "s__fetch", `{"url":"https://example.org/b"}`)
 	})

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"codemode-bridge/analysis"
@@ -25,7 +26,7 @@ type foresight struct{ *Run }
 // that cannot be told of all of them.
 func (r foresight) plan(c *call) []approval.Item {
 	r.mu.Lock()
-	report := r.sites
+	report, passed := r.sites, maps.Clone(r.passed)
 	r.mu.Unlock()
 	own := slices.IndexFunc(report.Calls, func(site analysis.CallSite) bool { return site.Position == c.Position })
 	if own < 0 || report.Calls[own].Loop || report.Truncated || report.Unknown > 0 {
@@ -36,7 +37,7 @@ func (r foresight) plan(c *call) []approval.Item {
 	ahead.move(r.gate.View(), r.Session, c)(true)
 	var all []approval.Item
 	for i, site := range report.Calls {
-		if i == own {
+		if i == own || passed[site.Position] && !site.Loop {
 			continue
 		}
 		met := ahead
@@ -52,6 +53,16 @@ func (r foresight) plan(c *call) []approval.Item {
 		}
 	}
 	return all
+}
+
+// pass notes that a call that was made at a place of the script is over.
+func (r *Run) pass(at analysis.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.passed == nil {
+		r.passed = map[analysis.Position]bool{}
+	}
+	r.passed[at] = true
 }
 
 // foresee makes the call of a previewed site up to the question about it; nil if people

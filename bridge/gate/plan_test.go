@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +72,35 @@ func TestPlannedCalls(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that is over is not among those to come, also if an earlier part of the run
+// made it.
+func TestPlanLeavesOutCallsThatAreOver(t *testing.T) {
+	spec := profiles.ProfileSpec{Asklist: []string{"fs__delete"}}
+	report := analysis.Report{Calls: []analysis.CallSite{at(1, `{"path":"1"}`), at(2, `{"path":"2"}`), at(3, `{"path":"3"}`), at(4, `{"path":"4"}`)}}
+	made := func(line int) Call {
+		return Call{Number: line, Name: "fs__delete", Args: fmt.Appendf(nil, `{"path":"%d"}`, line), Position: at(line, "").Position}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		caller, b := &fakeCaller{reply: okReply}, &book{}
+		p := planned(t, newGate(t, supervised(spec), caller, b), caller, b, report, made(2))
+		p.answer(agreed)
+		if err := <-p.done; err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(approval.PlanFor + time.Minute)
+		p.r.Recall(at(1, "").Position, Past{}, nil)
+		p.next(made(3))
+		var got []string
+		for _, i := range p.question().Items {
+			got = append(got, string(i.Shown.JSON))
+		}
+		if diff := cmp.Diff([]string{`{"path":"3"}`, `{"path":"4"}`}, got); diff != "" {
+			t.Errorf("asked and to come (-want +got):\n%s", diff)
+		}
+		p.answer(declined)
+	})
 }
 
 // planned makes a call of a run that has a preview, up to the question.

@@ -96,9 +96,10 @@ type Run struct {
 	scripts sync.Map          // digests of the saved scripts that were recorded
 
 	mu      sync.Mutex
-	preview analysis.Report // as people may see it
-	sites   analysis.Report // the same as it came
-	remarks []string        // see Remarks
+	preview analysis.Report            // as people may see it
+	sites   analysis.Report            // the same as it came
+	remarks []string                   // see Remarks
+	passed  map[analysis.Position]bool // where calls were made that are over
 }
 
 // Begin starts a run and records it. The profile is looked up once here and once for
@@ -218,8 +219,10 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 
 // Recall restores what a call of an earlier part of the run has left, so that later
 // calls are judged, and failures reported, as if the run had never paused. Nothing
-// is recorded, since that was done at the time. The reply is what the script got.
-func (r *Run) Recall(p Past, reply json.RawMessage) {
+// is recorded, since that was done at the time. At is where the script made it, and the
+// reply is what the script got.
+func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
+	r.pass(at)
 	r.tally.recall(p)
 	r.gate.met.meet(r.Session, p.Met)
 	if p.Server != "" && len(reply) > 0 {

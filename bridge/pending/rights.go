@@ -26,7 +26,7 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 		}
 		var all []string
 		if was, ok := old.Servers[name]; !ok || was.Disabled {
-			all = addedServer(is)
+			all = append(addedServer(is), given(cfg, name)...)
 		} else {
 			all = looserServer(was, is)
 		}
@@ -68,6 +68,15 @@ func addedServer(is *config.Server) (why []string) {
 	}
 	if is.Sampling != config.SamplingDeny {
 		why = append(why, "it is new, and may use the clients' models: sampling "+string(is.Sampling))
+	}
+	return why
+}
+
+// given says which secrets a new server gets: whoever may only write the file must not
+// have them sent to an address of their own.
+func given(cfg *config.Config, name string) (why []string) {
+	for _, r := range cfg.References("/servers/"+name, "/mcpServers/"+name) {
+		why = append(why, "it is new, and is given the secret "+canon.Redact(r.String()))
 	}
 	return why
 }

@@ -45,8 +45,10 @@ func TestSecretsLoosen(t *testing.T) {
 		"another name":              {server("${keyring:A}"), server("${keyring:B}"), ann, []string{"server a: it runs or reaches something else, or in another way"}},
 		"another file":              {server("${file:a}"), server("${file:b}"), ann, []string{"server a: it runs or reaches something else, or in another way"}},
 		"another command":           {server("${exec:op a}"), server("${exec:op b --token=ghp_canary7f3a91c2canary7f3a91c2canary77}"), ann, []string{"secrets: a command is run for one: op b --token=[hidden: looks like a secret]", "server a: it runs or reaches something else, or in another way"}},
-		"a command in a new server": {"", server("${exec:op a}"), ann, []string{"secrets: a command is run for one: op a"}},
-		"a command twice":           {server("${exec:op a}"), server("${exec:op a}") + `, "b": {"command": "x", "env": {"T": "${exec:op a}"}, "newTools": "quarantine", "changedTools": "quarantine"}`, ann, nil},
+		"a command in a new server": {"", server("${exec:op a}"), ann, []string{"secrets: a command is run for one: op a", "server a: it is new, and is given the secret ${exec:op a}"}},
+		"a secret in a new server":  {"", server("${keyring:A}"), ann, []string{"server a: it is new, and is given the secret ${keyring:A}"}},
+		"a secret for another":      {server("${file:a}"), server("${file:a}") + `, "b": {"url": "https://b.example.com/mcp", "headers": {"T": "${file:a}"}, "newTools": "quarantine", "changedTools": "quarantine"}`, ann, []string{"server b: it is new, and is given the secret ${file:a}"}},
+		"a command twice":           {server("${exec:op a}"), server("${exec:op a}") + `, "b": {"command": "x", "env": {"T": "${exec:op a}"}, "newTools": "quarantine", "changedTools": "quarantine"}`, ann, []string{"server b: it is new, and is given the secret ${exec:op a}"}},
 		"no command any more":       {server("${exec:op a}") + `, "b": {"command": "x", "env": {"T": "${exec:op b}"}, "newTools": "quarantine"}`, server("${exec:op a}"), ann, nil},
 		"an approver's token":       {"", "", `{"name": "ann", "token": "${keyring:EVE}", "role": "admin"}`, []string{"approvals: ann is changed: admin, token ${keyring:EVE}"}},
 		"an approver's token by a command": {"", "", `{"name": "ann", "token": "${exec:eve}", "role": "admin"}`, []string{

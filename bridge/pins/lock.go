@@ -47,7 +47,8 @@ func (s *Store) lockLocked() *cachedLock {
 	if err != nil {
 		return &cachedLock{err: err}
 	}
-	if c := s.lock; c != nil && c.err == nil && (info == nil && c.info == nil || info != nil && c.info != nil &&
+	wrong := (*lockfile.Error)(nil) // about the text, and so the same until that changes
+	if c := s.lock; c != nil && (c.err == nil || errors.As(c.err, &wrong)) && (info == nil && c.info == nil || info != nil && c.info != nil &&
 		os.SameFile(info, c.info) && info.Size() == c.info.Size() && info.ModTime().Equal(c.info.ModTime())) {
 		return c
 	}

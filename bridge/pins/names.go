@@ -1,7 +1,6 @@
 package pins
 
 import (
-	"regexp"
 	"strings"
 
 	"codemode-bridge/bridge/catalog"
@@ -36,10 +35,9 @@ func KeptNames(lock *lockfile.Lock) map[catalog.ToolRef]string {
 	return all
 }
 
-var hashed = regexp.MustCompile(`^(.*?)_?([0-9a-f]{6,60})$`)
-
 // fits reports whether a script name is one that package catalog could give the tool:
-// made of its server's name and its own, each perhaps with a hash.
+// made of its server's name and its own, each perhaps with its hash. Any other hex digits
+// are none: "facade" may be a tool.
 func fits(server, tool, script string) bool {
 	spell := func(name string) string {
 		return strings.Map(func(r rune) rune {
@@ -49,16 +47,13 @@ func fits(server, tool, script string) bool {
 			return '_'
 		}, name)
 	}
-	made := func(part, from string) bool {
-		if part == from {
-			return true
-		}
-		m := hashed.FindStringSubmatch(part)
-		return m != nil && strings.HasPrefix(from, m[1])
+	made := func(part, from, raw string) bool {
+		end := strings.LastIndex(part, "_")
+		return part == from || catalog.IsHash(part[end+1:], server, raw) && strings.HasPrefix(from, part[:max(end, 0)])
 	}
 	prefix, rest, ok := strings.Cut(script, "__")
 	if whole := spell(server); strings.HasPrefix(script, whole+"__") { // which may have "__" in it
 		prefix, rest, ok = whole, script[len(whole)+2:], true
 	}
-	return ok && made(strings.TrimPrefix(prefix, "_"), strings.TrimPrefix(spell(server), "_")) && made(rest, spell(tool))
+	return ok && made(strings.TrimPrefix(prefix, "_"), strings.TrimPrefix(spell(server), "_"), "") && made(rest, spell(tool), tool)
 }

@@ -387,7 +387,7 @@ func (s *server) relist(sess *session) {
 func (s *server) listedLocked(tools []Tool, err error) {
 	if err != nil {
 		s.list.failed++
-		s.now.Err = err.Error()
+		s.now.Err, s.now.Plain = err.Error(), plain(err)
 		if len(s.list.tools) > 0 {
 			s.now.Err += "; its tools are those that it listed before"
 		}
@@ -395,7 +395,7 @@ func (s *server) listedLocked(tools []Tool, err error) {
 		return
 	}
 	s.list.failed = 0
-	s.now.Err, s.now.Answered = "", time.Now()
+	s.now.Err, s.now.Plain, s.now.Answered = "", "", time.Now()
 	s.keepLocked(tools)
 	s.setStateLocked(Connected)
 }
@@ -442,7 +442,7 @@ func (s *server) disconnected(err error, wasProven bool) {
 	}
 	s.failed++
 	s.tries++
-	s.now.Err = err.Error()
+	s.now.Err, s.now.Plain = err.Error(), plain(err)
 	s.setStateLocked(Connecting)
 	s.mu.Unlock()
 	s.options.changed()

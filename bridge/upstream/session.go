@@ -238,7 +238,7 @@ func (s *session) explain(err error) error {
 	if s.lines != nil {
 		hungUp, broken = s.lines.Ending()
 	}
-	text := ""
+	text, ours := "", true
 	switch {
 	case errors.Is(cause, errConnectTimeout):
 		err = cause
@@ -248,7 +248,7 @@ func (s *session) explain(err error) error {
 		text = cause.Error()
 	case broken != nil:
 		err = broken
-		text = s.shown.show(broken.Error(), tap.MaxMessage)
+		text, ours = s.shown.show(broken.Error(), tap.MaxMessage), false
 	case hungUp && s.process != nil:
 		text = s.process.howItEnded()
 		if why := s.process.said.reason(); why != "" {
@@ -261,13 +261,17 @@ func (s *session) explain(err error) error {
 	default:
 		return s.shown.showError(err)
 	}
+	plain := text
+	if !ours {
+		plain = ""
+	}
 	if s.process != nil && !errors.Is(cause, errStopped) {
 		if garbage := s.tap.Garbage(); garbage != "" {
 			text += "; its stdout has lines that are no messages, such as " + garbage
 		}
 		text += s.process.said.last() + s.process.beyond(s.spec.Name)
 	}
-	return &shownError{text: text, err: err}
+	return &shownError{text: text, plain: plain, err: err}
 }
 
 func (s *session) protocol() string {

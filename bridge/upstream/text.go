@@ -94,8 +94,9 @@ func (r redactor) show(text string, limit int) string {
 
 // A shownError has a text that is safe to show, and wraps the error it stands for.
 type shownError struct {
-	text string
-	err  error
+	text  string
+	plain string // as much of it as is our own; empty if none is, or nobody asks for it
+	err   error
 }
 
 func (e *shownError) Error() string { return e.text }

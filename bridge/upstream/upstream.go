@@ -206,6 +206,9 @@ type Status struct {
 	// Err says why the server is Failed, Parked, Suspended, Trying or
 	// Unhealthy, or which login it waits for; empty if nothing is wrong.
 	Err string
+	// Plain is as much of Err as is in our own words, without any of the server's; empty
+	// if nothing is.
+	Plain string
 	// Said is what the process of a Connecting server wrote last to its stderr, the
 	// lines joined by " | "; if it fails to connect, that is in Err.
 	Said string

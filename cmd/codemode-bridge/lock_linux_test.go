@@ -224,7 +224,7 @@ func TestALockIsReadToItsEnd(t *testing.T) {
 	}
 	c := newClone(t, "proj", "")
 	c.lists(string(text))
-	c.run("", "eval", `return await codemode.web__a({})`)
+	c.run("", "eval", callFetch) // waits for the server
 	if out := c.does("", "tools", "review"); strings.Count(out, "\n") > 3*26+10 || !strings.Contains(out, "27 tools: 27 new (web 27)") {
 		t.Errorf("the review is\n%s", out)
 	}
@@ -265,7 +265,7 @@ func TestALockKeepsNames(t *testing.T) {
 		return are
 	}
 	c.lists("[" + tool("get-x") + "]")
-	c.run("", "eval", `return await codemode.web__get_x({})`)
+	c.run("", "eval", callFetch) // waits for the server
 	c.does("", "tools", "review", "--accept", "--all", "--yes")
 	if is := names()["Is get-x."]; is != "web__get_x" {
 		t.Fatalf("alone it is called %s", is)
@@ -273,7 +273,7 @@ func TestALockKeepsNames(t *testing.T) {
 	c.does("", "tools", "lock")
 	lock := c.lock()
 	c.lists("[" + tool("get-x") + "," + tool("get_x") + "]")
-	c.run("", "eval", `return await codemode.web__get_x({})`)
+	c.run("", "eval", callFetch) // waits for the server
 	c.does("", "tools", "review", "--accept", "--all", "--yes")
 	with := names()
 	if with["Is get-x."] != "web__get_x" || with["Is get_x."] == "web__get_x" || with["Is get_x."] == "" {

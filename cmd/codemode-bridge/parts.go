@@ -208,7 +208,7 @@ func (p *parts) absent(server string) (state, why string) {
 		case st.State == upstream.NeedsLogin, st.Login != "":
 			return "needs a login", ""
 		case st.Err != "" || st.Failures > 0:
-			return "failed", st.Err
+			return "failed", st.Plain // clients' models read it as the bridge's own words
 		}
 	}
 	return "connecting", ""

@@ -120,7 +120,7 @@ func (r *reloads) announce() {
 
 // take puts cfg in force, with its secrets. Confirmed says who confirmed it, if anybody had to.
 func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approval.PendingConfig) error {
-	cfg, err := r.con.withSecrets(ctx, cfg)
+	cfg, err := r.con.withSecretsInForce(ctx, cfg)
 	if err != nil {
 		return err
 	}

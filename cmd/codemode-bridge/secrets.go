@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"codemode-bridge/bridge/config"
@@ -13,14 +15,51 @@ import (
 
 // withSecrets asks for the secrets that a configuration names, at or below JSON pointers
 // if there are any, and fills them in. It runs the commands that the configuration names
-// for that, so it comes after everything that may refuse a configuration; and it reads the
+// for that, except those that wait for an approver, whose secrets are missing. It reads the
 // configuration again, so it comes before everything that changes one.
 func (con *console) withSecrets(ctx context.Context, cfg *config.Config, below ...string) (*config.Config, error) {
 	all := cfg.References(below...)
+	held, err := con.heldCommands(cfg, all)
+	if err != nil || len(all) == 0 {
+		return cfg, err
+	}
+	found := con.resolver(cfg).Resolve(ctx, slices.DeleteFunc(all, func(r secrets.Reference) bool { return held[r].Err != nil }))
+	maps.Copy(found, held)
+	return cfg.WithSecrets(found)
+}
+
+// withSecretsInForce is withSecrets for a configuration of which nothing waits: one that
+// somebody has just confirmed, or with which a bridge begins.
+func (con *console) withSecretsInForce(ctx context.Context, cfg *config.Config) (*config.Config, error) {
+	all := cfg.References()
 	if len(all) == 0 {
 		return cfg, nil
 	}
 	return cfg.WithSecrets(con.resolver(cfg).Resolve(ctx, all))
+}
+
+// heldCommands returns those of the references whose commands nobody has confirmed, where
+// somebody has to.
+func (con *console) heldCommands(cfg *config.Config, all []secrets.Reference) (map[secrets.Reference]secrets.Secret, error) {
+	runs := func(r secrets.Reference) bool { return r.Kind == secrets.Exec }
+	if !slices.ContainsFunc(all, runs) {
+		return nil, nil
+	}
+	change, err := judge(con, cfg, nil)
+	if change == nil || err != nil {
+		return nil, err
+	}
+	var confirmed []string
+	if change.Old != nil {
+		confirmed = change.Old.Commands()
+	}
+	held := make(map[secrets.Reference]secrets.Secret)
+	for _, r := range all {
+		if runs(r) && !slices.Contains(confirmed, r.Name) {
+			held[r] = secrets.Secret{Err: &secrets.Error{Message: "its command is not run before an approver confirms the configuration", Hint: change.WayOn()}}
+		}
+	}
+	return held, nil
 }
 
 func (con *console) resolver(cfg *config.Config) *secrets.Resolver {
@@ -59,7 +98,7 @@ func hidden(cfg *config.Config, env config.Env) []recorder.Server {
 
 // ready fills the secrets into the configuration that a bridge starts with.
 func (b beginning) ready(ctx context.Context, con *console) (beginning, error) {
-	cfg, err := con.withSecrets(ctx, b.cfg)
+	cfg, err := con.withSecretsInForce(ctx, b.cfg)
 	if err != nil {
 		return b, err
 	}

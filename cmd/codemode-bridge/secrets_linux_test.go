@@ -126,3 +126,22 @@ func TestInitMovesSecrets(t *testing.T) {
 		})
 	}
 }
+
+// Who adds a server by the JSON of a document is asked before that runs a command, and is
+// shown which.
+func TestJSONOfADocumentRunsNothingUnasked(t *testing.T) {
+	t.Parallel()
+	c := newCommandLine(t, `{"servers": {}}`)
+	ran := filepath.Join(c.home, "ran")
+	c.env = []string{"GOENV=" + ran}
+	for _, answer := range []string{"n", "y"} {
+		term := onTerminal(t, c.program("", "servers", "add", "web", `{"url": "http://127.0.0.1:1/mcp", "headers": {"A": "${exec:go env -w GONOPROXY=x}"}}`), "")
+		term.shows("(runs a command); add it? [y/N]")
+		term.types(answer + "\r")
+		<-term.ended
+		_, err := os.Stat(ran)
+		if text, config := os.ReadFile(c.file); config != nil || (err == nil) != (answer == "y") || strings.Contains(string(text), "exec") != (answer == "y") {
+			t.Errorf("after %s: %v, the configuration is %s, %v", answer, err, text, config)
+		}
+	}
+}

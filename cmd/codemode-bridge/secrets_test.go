@@ -79,7 +79,16 @@ func TestCommandForASecretWaitsForAnApprover(t *testing.T) {
 	}
 	b.refuses("waits for an approver", "", "eval", "return 1")
 	b.refuses("no approver's token", "${file:ann}-and-more", "config", "confirm", "--token-stdin")
+	if out, _, code := b.run("", "check", "--secrets"); code != 3 || !strings.Contains(out, "not run before an approver confirms") {
+		t.Errorf("check --secrets: exit code %d, %s", code, out)
+	}
 	b.kill()
+	for _, args := range [][]string{{"servers", "test", "new"}, {"servers", "list"}, {"tools", "list"}, {"tools", "lock", "--check"}, {"doctor"}, {"servers", "test", "--all"}} {
+		b.run("", args...)
+		if has() {
+			t.Fatalf("%v ran the command", args)
+		}
+	}
 	b.start() // with what was confirmed last
 	if has() {
 		t.Fatal("the command ran before anybody confirmed it")

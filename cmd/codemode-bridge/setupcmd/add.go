@@ -2,12 +2,16 @@ package setupcmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -85,15 +89,65 @@ func (con *Bridge) AddServerJSON() *cobra.Command {
 }
 
 // addServerJSON is addServer for a server that is given as JSON.
-func addServerJSON(ctx context.Context, con *Bridge, name, json string, replace, untried bool, accept cli.Acceptance) error {
-	text, notes, err := setup.FromJSON(con.System(), name, []byte(json))
+func addServerJSON(ctx context.Context, con *Bridge, name, given string, replace, untried bool, accept cli.Acceptance) error {
+	text, notes, err := setup.FromJSON(con.System(), name, []byte(given))
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
 	for _, note := range notes {
 		fmt.Fprintln(con.Err, note)
 	}
+	if err := agreeToTake(con, name, text); err != nil {
+		return err
+	}
 	return addServer(ctx, con, name, text, replace, untried, accept)
+}
+
+// agreeToTake asks whether a server may have what its JSON takes from this machine: who
+// copies that out of a document does not expect it to run a command or to read a file.
+func agreeToTake(con *Bridge, name string, text config.JSONC) error {
+	plain, err := text.MarshalJSON()
+	var server any
+	if err == nil {
+		err = json.Unmarshal(plain, &server)
+	}
+	if err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("reading the JSON of %s: %w", name, err)}
+	}
+	what := taken(server)
+	if len(what) == 0 {
+		return nil
+	}
+	if !con.HasPerson() {
+		return &cli.UsageError{Err: fmt.Errorf("the JSON of %s has %s, and there is no terminal to ask at: take that out, or write the server into the configuration file", name, strings.Join(what, ", "))}
+	}
+	return con.Confirm(fmt.Sprintf("the JSON of %s has it get what is on this machine: %s; add it?", name, strings.Join(what, ", ")), false)
+}
+
+// taken returns the references in a JSON value that run a command or read a file, for
+// people to read.
+func taken(value any) (all []string) {
+	switch v := value.(type) {
+	case string:
+		x, _ := secrets.Expand(v, nil, nil)
+		for _, r := range x.Named {
+			switch r.Kind {
+			case secrets.Exec:
+				all = append(all, canon.Escape(r.String())+" (runs a command)")
+			case secrets.File:
+				all = append(all, canon.Escape(r.String())+" (reads a file)")
+			}
+		}
+	case []any:
+		for _, one := range v {
+			all = append(all, taken(one)...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, taken(v[key])...)
+		}
+	}
+	return all
 }
 
 // addServer writes a server into the configuration and, unless it is to be left untried or

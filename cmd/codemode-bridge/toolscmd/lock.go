@@ -219,7 +219,7 @@ func saveLock(con *Bridge, path string, was, next *lockfile.Lock) error {
 
 // changeText is a change for people.
 func changeText(c lockfile.Change) string {
-	name := c.Server
+	name := canon.Escape(c.Server) // the file's, which may name what no server is called
 	if c.Tool != "" {
 		name += "__" + canon.Escape(c.Tool)
 	}
@@ -399,8 +399,8 @@ func (p proposed) lines(file string, hide func(string) string) []string {
 		}
 		all = append(all, text)
 	}
-	for _, name := range p.absent {
-		all = append(all, fmt.Sprintf("  %s  is off, did not answer or is not configured here: none of its tools", name))
+	for _, name := range p.absent { // as the file names it
+		all = append(all, fmt.Sprintf("  %s  is off, did not answer or is not configured here: none of its tools", canon.Escape(name)))
 	}
 	for _, name := range p.names {
 		one := p.of[name]
