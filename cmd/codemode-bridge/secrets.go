@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"codemode-bridge/bridge/config"
@@ -21,6 +22,20 @@ func (con *console) withSecrets(ctx context.Context, cfg *config.Config, below .
 		return cfg, nil
 	}
 	return cfg.WithSecrets(con.resolver(cfg).Resolve(ctx, all))
+}
+
+// filled is cfg with the secrets of files and of the keyring filled in, as far as they are
+// to be had. Nothing depends on them: two servers are compared.
+func (con *console) filled(cfg *config.Config) *config.Config {
+	all := slices.DeleteFunc(cfg.References("/servers", "/mcpServers"), func(r secrets.Reference) bool { return r.Kind == secrets.Exec })
+	if len(all) == 0 {
+		return cfg
+	}
+	with, err := cfg.WithSecrets(con.resolver(cfg).Resolve(context.Background(), all))
+	if err != nil {
+		return cfg
+	}
+	return with
 }
 
 func (con *console) resolver(cfg *config.Config) *secrets.Resolver {
