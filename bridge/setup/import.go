@@ -30,6 +30,7 @@ type Import struct {
 	system clients.System
 	called []called
 	taken  map[string]string // the servers with names, as texts, by their folded names
+	filled map[string]string // the same with their secrets filled in, as clients have them
 	names  map[string]string // the names themselves, by their folded ones
 	twins  map[string]string // the names, by the programs
 	boxed  map[string]bool   // which of those that the configuration has are in a box
@@ -40,17 +41,20 @@ type LeftOut struct {
 	Place   string `json:"place"`
 	From    string `json:"from"` // what to name
 	Servers int    `json:"servers"`
+	Why     string `json:"why"`
 	path    string
 }
 
 // NewImport returns an Import that has found nothing. Variables are looked up, and
 // relative names read, as system says.
 func NewImport(system clients.System) *Import {
-	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}, boxed: map[string]bool{}, twins: map[string]string{}}
+	return &Import{system: system, taken: map[string]string{}, filled: map[string]string{}, names: map[string]string{}, boxed: map[string]bool{}, twins: map[string]string{}}
 }
 
 // Configured notes the servers that a configuration has already: their names are
 // taken, and one that is added and is the same is There. Text is the configuration's.
+// One that names secrets which cfg has filled in is the same as one with their texts:
+// a client still has the secret that init moved away.
 func (i *Import) Configured(text []byte, cfg *config.Config) error {
 	for _, name := range cfg.ServerNames() {
 		section, err := config.Section(text, ServersKey(cfg)+"/"+name)
@@ -59,6 +63,7 @@ func (i *Import) Configured(text []byte, cfg *config.Config) error {
 		}
 		i.take(name, comparable(unconfined(section)))
 		s := cfg.Servers[name]
+		i.filled[strings.ToLower(name)] = comparable(filled(unconfined(section), s))
 		i.boxed[strings.ToLower(name)] = s.Confine != nil
 		like := clients.Server{Kind: clients.HTTP, URL: s.URL.String(), Command: s.Command.String()}
 		if s.Type == config.KindStdio {
@@ -114,6 +119,41 @@ func comparable(text config.JSONC) string {
 		return string(text)
 	}
 	return string(same)
+}
+
+// filled is a server with the secrets that it names written out, as far as they are known.
+func filled(text config.JSONC, s *config.Server) config.JSONC {
+	secrets := map[string]string{}
+	for _, v := range slices.Concat(s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))) {
+		if text := v.Reveal(); v.Secret() && text != "" && !names(text) {
+			secrets[v.Origin()] = text
+		}
+	}
+	plain, err := text.MarshalJSON()
+	var m any
+	if len(secrets) == 0 || err != nil || json.Unmarshal(plain, &m) != nil {
+		return text
+	}
+	return config.JSONC(flatJSON(replaced(m, secrets)))
+}
+
+// replaced is a value with other texts in the place of those that are keys of by.
+func replaced(value any, by map[string]string) any {
+	switch v := value.(type) {
+	case string:
+		if text, ok := by[v]; ok {
+			return text
+		}
+	case []any:
+		for n := range v {
+			v[n] = replaced(v[n], by)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = replaced(v[k], by)
+		}
+	}
+	return value
 }
 
 // ErrNoSource is wrapped by the error of Find for a name that is neither a file
@@ -224,8 +264,9 @@ func (i *Import) leave(place clients.Place) {
 	if err != nil || len(servers) == 0 {
 		return
 	}
-	l := LeftOut{Place: place.String(), From: place.Client.Name, Servers: len(servers), path: place.File}
+	l := LeftOut{Place: place.String(), From: place.Client.Name, Servers: len(servers), Why: "they are for this folder alone", path: place.File}
 	if place.Scope == clients.Project {
+		l.Why = "whoever wrote this folder may have named the programs"
 		l.From = filepath.Base(place.File)
 		if rel, err := filepath.Rel(i.system.Folder, place.File); i.system.Folder != "" && err == nil {
 			l.From = rel
@@ -261,7 +302,7 @@ func (i *Import) Add(s clients.Server, place clients.Place) *Server {
 		bare = comparable(unconfined(one.Text()))
 	}
 	for _, folded := range slices.Sorted(maps.Keys(i.taken)) {
-		if i.taken[folded] == bare && (s.Box == nil || i.boxed[folded]) {
+		if (i.taken[folded] == bare || i.filled[folded] == bare) && (s.Box == nil || i.boxed[folded]) {
 			one.As, one.There = i.names[folded], true
 			i.Servers = append(i.Servers, one)
 			return one

@@ -269,6 +269,10 @@ type tail struct {
 
 const keptLines = 6
 
+// stackFrame matches a line of a stack as Node prints it: it says where, not what, and
+// ten of them would leave no room for the error above them.
+var stackFrame = regexp.MustCompile(`^at (.*[(/].*:\d+:\d+\)?( \{)?|.* \((<anonymous>|native)\))$`)
+
 // loginLink matches the link to an OAuth authorization server that a program which
 // obtains its own login, such as mcp-remote, asks a person to open.
 var loginLink = regexp.MustCompile(`https?://[^\s"'<>]+[?&]response_type=code[^\s"'<>]*`)
@@ -296,11 +300,13 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 		if text := strings.TrimSpace(string(line)); t.own && t.report(text, log, limiter) {
 			continue
 		} else if text != "" {
-			t.mu.Lock()
-			if t.lines = append(t.lines, text); len(t.lines) > keptLines {
-				t.lines = slices.Delete(t.lines, 0, 1)
+			if !stackFrame.MatchString(text) {
+				t.mu.Lock()
+				if t.lines = append(t.lines, text); len(t.lines) > keptLines {
+					t.lines = slices.Delete(t.lines, 0, 1)
+				}
+				t.mu.Unlock()
 			}
-			t.mu.Unlock()
 			if link := loginLink.FindString(text); link != "" && len(link) <= maxLink {
 				t.asks(t.shown.show(link, maxLink))
 			}

@@ -38,7 +38,11 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	}
 	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
 	logins := logins(con)
-	said := con.Wait(cfg.ServerNames())
+	asked := make([]string, len(on)) // the bridge's own answer at once
+	for i, s := range on {
+		asked[i] = s.As
+	}
+	said := con.Wait(asked)
 	listed := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime, said.Answered)
 	said.Close()
 	logins.Close()

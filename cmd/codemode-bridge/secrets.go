@@ -62,6 +62,20 @@ func (con *console) heldCommands(cfg *config.Config, all []secrets.Reference) (m
 	return held, nil
 }
 
+// filled is cfg with the secrets of files and of the keyring filled in, as far as they are
+// to be had. Nothing depends on them: two servers are compared.
+func (con *console) filled(cfg *config.Config) *config.Config {
+	all := slices.DeleteFunc(cfg.References("/servers", "/mcpServers"), func(r secrets.Reference) bool { return r.Kind == secrets.Exec })
+	if len(all) == 0 {
+		return cfg
+	}
+	with, err := cfg.WithSecrets(con.resolver(cfg).Resolve(context.Background(), all))
+	if err != nil {
+		return cfg
+	}
+	return with
+}
+
 func (con *console) resolver(cfg *config.Config) *secrets.Resolver {
 	home, _ := config.Home(con.Env)
 	return &secrets.Resolver{Folder: filepath.Dir(cfg.File), Home: home, Keyring: secrets.System(), Timeout: time.Duration(cfg.Secrets.Timeout)}

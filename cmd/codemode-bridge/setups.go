@@ -26,6 +26,7 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Parse: func(path string, text []byte) (*config.Config, error) {
 			return config.Parse(con.shown(path), text, con.Env, con.policy(path))
 		},
+		Filled: con.filled,
 		Rewrite: func(path string, edit func(text []byte) ([]byte, error)) error {
 			return rewrite(con, path, edit, func(*config.Config) error { return nil })
 		},

@@ -292,8 +292,8 @@ func planned(con *Bridge, path, template string) (setup.Plan, error) {
 // printFound prints the servers that were found, and the places that were left out.
 func printFound(con *Bridge, found *setup.Import) error {
 	for _, l := range found.LeftOut {
-		con.Told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
-			cli.Count(l.Servers, "server"), l.Place, l.From)
+		con.Told("left out: %s of %s; %s (--from %s takes them, beside a --from for each client that you want)",
+			cli.Count(l.Servers, "server"), l.Place, l.Why, l.From)
 	}
 	if len(found.Servers) == 0 {
 		fmt.Fprintln(con.Err, "your clients have no servers that could be found")

@@ -264,7 +264,11 @@ func takeOver(con *Bridge, in *setup.Installation, path string, o installOptions
 		return con.choose(question, o.yes || o.dry || con.JSON)
 	}
 	err = in.TakeOver(con.System(), !o.accept.Unconfined, text, func(text []byte) (*config.Config, error) {
-		return con.Parse(path, text)
+		cfg, err := con.Parse(path, text)
+		if err != nil {
+			return nil, err
+		}
+		return con.Filled(cfg), nil
 	}, func(some []*setup.Server, question string) error {
 		return acceptServers(con, o.accept, some, question, o.yes || o.dry || con.JSON)
 	})

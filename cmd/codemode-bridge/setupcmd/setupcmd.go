@@ -37,8 +37,11 @@ type Bridge struct {
 	Copy     func() (*setup.Copy, error)         // that has to be made for that command; nil if none
 	User     func() string                       // the person at the terminal
 
-	Load    func() (*config.Config, error)
-	Parse   func(path string, text []byte) (*config.Config, error)
+	Load  func() (*config.Config, error)
+	Parse func(path string, text []byte) (*config.Config, error)
+	// Filled is a configuration with the secrets filled in that are in files and in the
+	// keyring; those that cannot be had stay references. No command is run for one.
+	Filled  func(cfg *config.Config) *config.Config
 	Rewrite func(path string, edit func(text []byte) ([]byte, error)) error
 	// Edit is Rewrite for the configuration of the command line, and says so if the edit
 	// would be a mistake.
