@@ -192,7 +192,7 @@ func outdated(view *View) func(approval.Key) bool {
 // what it did, *CallError if it failed on the way, and ErrSuspended if the run was
 // suspended before the call was sent.
 func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
-	defer r.pass(c.Position)
+	defer r.tally.pass(c.Position)
 	if c.Lost && !g.repeatable(ctx, r, c) {
 		return r.outcomeUnknown(ctx, c)
 	}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"codemode-bridge/analysis"
@@ -26,8 +25,9 @@ type foresight struct{ *Run }
 // that cannot be told of all of them.
 func (r foresight) plan(c *call) []approval.Item {
 	r.mu.Lock()
-	report, passed := r.sites, maps.Clone(r.passed)
+	report := r.sites
 	r.mu.Unlock()
+	passed := r.tally.places()
 	own := slices.IndexFunc(report.Calls, func(site analysis.CallSite) bool { return site.Position == c.Position })
 	if own < 0 || report.Calls[own].Loop || report.Truncated || report.Unknown > 0 {
 		return nil
@@ -53,16 +53,6 @@ func (r foresight) plan(c *call) []approval.Item {
 		}
 	}
 	return all
-}
-
-// pass notes that a call that was made at a place of the script is over.
-func (r *Run) pass(at analysis.Position) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.passed == nil {
-		r.passed = map[analysis.Position]bool{}
-	}
-	r.passed[at] = true
 }
 
 // foresee makes the call of a previewed site up to the question about it; nil if people

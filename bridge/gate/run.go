@@ -96,10 +96,9 @@ type Run struct {
 	scripts sync.Map          // digests of the saved scripts that were recorded
 
 	mu      sync.Mutex
-	preview analysis.Report            // as people may see it
-	sites   analysis.Report            // the same as it came
-	remarks []string                   // see Remarks
-	passed  map[analysis.Position]bool // where calls were made that are over
+	preview analysis.Report // as people may see it
+	sites   analysis.Report // the same as it came
+	remarks []string        // see Remarks
 }
 
 // Begin starts a run and records it. The profile is looked up once here and once for
@@ -222,7 +221,7 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 // is recorded, since that was done at the time. At is where the script made it, and the
 // reply is what the script got.
 func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
-	r.pass(at)
+	r.tally.pass(at)
 	r.tally.recall(p)
 	r.gate.met.meet(r.Session, p.Met)
 	if p.Server != "" && len(reply) > 0 {

@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 )
@@ -13,7 +15,25 @@ import (
 type tally struct {
 	mu      sync.Mutex
 	facts   profiles.RunFacts
-	effects []Effect // in the order the calls were decided
+	effects []Effect                   // in the order the calls were decided
+	passed  map[analysis.Position]bool // where calls were made that are over
+}
+
+// pass notes that a call that was made at a place of the script is over.
+func (t *tally) pass(at analysis.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.passed == nil {
+		t.passed = map[analysis.Position]bool{}
+	}
+	t.passed[at] = true
+}
+
+// places returns where calls were made that are over.
+func (t *tally) places() map[analysis.Position]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.passed)
 }
 
 // judge returns what by decides of c when it is told of the other calls, and then

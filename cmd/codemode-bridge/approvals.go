@@ -383,7 +383,7 @@ func readToken(con *console, fromStdin bool) (string, error) {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
 	text := ""
-	if err = drain(file); err == nil {
+	if err = cli.Drain(file); err == nil {
 		text, err = term.NewTerminal(struct {
 			io.Reader
 			io.Writer

@@ -164,7 +164,7 @@ func configAccept(con *console) *cobra.Command {
 // typesName asks the person to type a name on the terminal, and refuses any other.
 // What was typed before the question is discarded.
 func typesName(con *console, terminal *os.File, name string) error {
-	if err := drain(terminal); err != nil {
+	if err := cli.Drain(terminal); err != nil {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
 	fmt.Fprintf(con.Err, "type %s to take it over without an approver: ", canon.Escape(name))

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 )
 
@@ -82,7 +83,7 @@ func toolCommands(con *console) *toolscmd.Bridge {
 			if !ok {
 				return nil
 			}
-			return drain(file)
+			return cli.Drain(file)
 		},
 		Admin: func(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
 			return whoReviews(ctx, con, cfg, fromStdin)

@@ -194,7 +194,7 @@ func TestRealLauncher(t *testing.T) {
 		}
 		mustWrite(t, filepath.Join(h.dir, "planted.json"), `{"servers": {"planted": {"command": "only-here"}}}`)
 		s := h.run(t, ".", "npx", "-y", "codemode-bridge", "servers", "test", "planted", "-c", "planted.json")
-		if s.exit == nil || !strings.Contains(s.out+s.err, `"only-here": executable file not found`) {
+		if s.exit == nil || !strings.Contains(s.out+s.err, `no folder of the PATH has "only-here"`) {
 			t.Errorf("a program of node_modules/.bin: %+v", s)
 		}
 

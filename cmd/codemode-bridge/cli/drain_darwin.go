@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drain discards what was typed at a terminal and not read yet.
-func drain(terminal *os.File) error {
+// Drain discards what was typed at a terminal and not read yet.
+func Drain(terminal *os.File) error {
 	const input = 1 // FREAD
 	return unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCFLUSH, input)
 }

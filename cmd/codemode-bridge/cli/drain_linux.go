@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drain discards what was typed at a terminal and not read yet.
-func drain(terminal *os.File) error {
+// Drain discards what was typed at a terminal and not read yet.
+func Drain(terminal *os.File) error {
 	return unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH)
 }
