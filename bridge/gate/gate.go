@@ -218,22 +218,8 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if wrong != nil && made.decision.Disposition != profiles.Deny {
 		return r.refuse(ctx, c, made, wrong) // rather than asking a person for nothing
 	}
-	for made.decision.Disposition == profiles.Ask {
-		if !r.mayAsk(made.decision) {
-			if err := r.fallBack(ctx, made); err != nil {
-				return r.refuse(ctx, c, made, err)
-			}
-			break
-		}
-		asked := made.decision
-		today, err := r.ask(ctx, made)
-		if err != nil {
-			return r.refuse(ctx, c, made, err)
-		}
-		r.decide(today, made) // again: minutes may have passed
-		if !made.decision.Exceeds(asked) {
-			break // otherwise the approval was for less
-		}
+	if err := g.consult(ctx, r, made); err != nil {
+		return r.refuse(ctx, c, made, err)
 	}
 	if !made.allowed() {
 		return r.refuse(ctx, c, made, denied(made, approval.Denied, ""))
@@ -256,6 +242,27 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	made.landed = g.met.move(view, r.Session, made)
 	reply, err := g.send(ctx, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
+}
+
+// consult asks people about a call for as long as policy says ask, and decides again after
+// each answer. Where nobody can be asked it does what the configuration says instead. The
+// error says why the call is not made.
+func (g *Gate) consult(ctx context.Context, r *Run, made *call) error {
+	for made.decision.Disposition == profiles.Ask {
+		if !r.mayAsk(made.decision) {
+			return r.fallBack(ctx, made)
+		}
+		asked := made.decision
+		today, err := r.ask(ctx, made)
+		if err != nil {
+			return err
+		}
+		r.decide(today, made) // again: minutes may have passed
+		if !made.decision.Exceeds(asked) {
+			break // otherwise the approval was for less
+		}
+	}
+	return nil
 }
 
 // send makes the call, to the upstream or, for a discovery function, to the
