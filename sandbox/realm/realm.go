@@ -117,7 +117,6 @@ func (r *realm) load(n *Names, text string, input []byte) (analysis.Report, *wir
 	script.RepairRegexps()
 	script.RepairArguments()
 	caught := script.RepairCaught()
-	boundRegexps(r.host.Limits().CPU) // literals are compiled with the program, so this comes before it
 	if r.program, err = script.Compile(); err != nil {
 		return report, syntaxFailure(err)
 	}
@@ -129,17 +128,17 @@ func (r *realm) load(n *Names, text string, input []byte) (analysis.Report, *wir
 	return report, nil
 }
 
-// regexpsBound guards regexp2.DefaultMatchTimeout, which is the process's.
-var regexpsBound sync.Mutex
+// matchesBound guards regexp2.DefaultMatchTimeout, which is the process's.
+var matchesBound sync.Mutex
 
-// boundRegexps bounds the wall time of each match of a regular expression that is
-// compiled from now on. regexp2 has no other bound: the engine cannot interrupt it.
-// A match that ran out of time counts as no match, so its run must not go on.
-// Workers that share a process have the same limit.
-func boundRegexps(limit time.Duration) {
-	regexpsBound.Lock()
-	defer regexpsBound.Unlock()
-	if limit *= wire.WallFactor; regexp2.DefaultMatchTimeout != limit {
+// BoundMatches bounds the wall time of each match of a regular expression that is compiled
+// from now on, in any engine of this process. The engine takes a match that is cut short for
+// no match, so that is for processes which must outlive their scripts, such as those of
+// tests. Elsewhere a match is not bounded, and cannot be interrupted: ending the process ends it.
+func BoundMatches(limit time.Duration) {
+	matchesBound.Lock()
+	defer matchesBound.Unlock()
+	if regexp2.DefaultMatchTimeout != limit {
 		regexp2.DefaultMatchTimeout = limit
 	}
 }

@@ -66,6 +66,9 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 		known = new(realm.Names)
 	}
 	limit := header.Limits.CPU
+	if w.guest {
+		realm.BoundMatches(wire.WallFactor * limit) // literals are compiled by Load
+	}
 	w.clock.begin(limit, func(name string) { e.Interrupt(realm.TimeFailure(name, limit)) })
 	w.watch.begin()
 	r.resume()
@@ -94,7 +97,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 		result, fail = nil, realm.ResultFailure(header.Limits.Result)
 	}
 	r.pause()
-	// A match that ran out of time counted as no match: the result may be wrong.
+	// The timer may not have had its turn; in a guest a match that was cut short counted as no match.
 	if over := w.clock.over(); over != "" && fail == nil {
 		result, fail = nil, realm.TimeFailure(over, limit)
 	}
