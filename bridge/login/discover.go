@@ -261,6 +261,6 @@ func (p *place) method(secret string) (string, error) {
 func (p *place) record(s Server) *record {
 	return &record{
 		Server: s.URL, Resource: p.resource, Issuer: p.issuer.Issuer, Network: p.network,
-		Token: p.issuer.TokenEndpoint, Revoke: p.issuer.RevocationEndpoint, Secrets: &secrets{},
+		Token: p.issuer.TokenEndpoint, Revoke: p.issuer.RevocationEndpoint, Secrets: &confidential{},
 	}
 }

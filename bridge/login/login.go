@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/secrets"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
@@ -63,8 +64,8 @@ type Server struct {
 
 // Options are the settings of a Keeper.
 type Options struct {
-	Dir     string  // the folder of the logins; made when it is needed
-	Keyring Keyring // where secrets are kept; nil: in the files
+	Dir     string       // the folder of the logins; made when it is needed
+	Keyring secrets.Keys // where secrets are kept; nil: in the files
 	// ClientName is what we register as; empty: "codemode-bridge".
 	ClientName string
 	// Resolver looks names up, and TLS is used for https; nil: the system's.
@@ -100,7 +101,10 @@ func Open(o Options) *Keeper {
 		o.ClientName = "codemode-bridge"
 	}
 	k := &Keeper{options: o, guard: newGuard(o.Resolver, o.TLS), clients: map[string]*Client{}}
-	k.records = records{dir: o.Dir, keyring: o.Keyring, learn: k.learn}
+	k.records = records{dir: o.Dir, learn: k.learn}
+	if o.Keyring != nil {
+		k.records.keyring = secrets.Patient(context.Background(), o.Keyring, keyringPatience)
+	}
 	return k
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/logintest"
+	"codemode-bridge/bridge/secrets"
 
 	"go.uber.org/goleak"
 )
@@ -46,7 +47,7 @@ func (p *person) client(change ...func(*login.Server)) *login.Client {
 	return p.keeper(nil).Client(p.server(change...))
 }
 
-func (p *person) keeper(ring login.Keyring) *login.Keeper {
+func (p *person) keeper(ring secrets.Keys) *login.Keeper {
 	k := login.Open(login.Options{Dir: p.dir, Keyring: ring, Now: p.fake.Now})
 	p.Cleanup(k.Close)
 	return k

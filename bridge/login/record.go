@@ -14,57 +14,14 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/atomicfile"
+	"codemode-bridge/bridge/secrets"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
-	"github.com/zalando/go-keyring"
 )
-
-// A Keyring keeps secrets for the user, outside of files. A secret that it does
-// not have is an error.
-type Keyring interface {
-	Set(name, secret string) error
-	Get(name string) (string, error)
-	Delete(name string) error
-}
-
-// SystemKeyring is the keyring of the system: the Secret Service of a Linux
-// desktop, the Keychain of macOS, the Credential Manager of Windows.
-func SystemKeyring() Keyring { return systemKeyring{} }
-
-type systemKeyring struct{}
-
-const keyringService = "codemode-bridge"
-
-func (systemKeyring) Set(name, secret string) error   { return keyring.Set(keyringService, name, secret) }
-func (systemKeyring) Get(name string) (string, error) { return keyring.Get(keyringService, name) }
-func (systemKeyring) Delete(name string) error        { return keyring.Delete(keyringService, name) }
 
 // keyringPatience is how long the keyring may take: it may be asking the person
 // for its password.
 const keyringPatience = 10 * time.Second
-
-var errKeyringSilent = errors.New("the keyring does not answer")
-
-// ask asks the keyring, which knows no context.
-func ask(do func() (string, error)) (string, error) {
-	type said struct {
-		text string
-		err  error
-	}
-	answer := make(chan said, 1)
-	go func() {
-		text, err := do()
-		answer <- said{text, err}
-	}()
-	timer := time.NewTimer(keyringPatience)
-	defer timer.Stop()
-	select {
-	case a := <-answer:
-		return a.text, a.err
-	case <-timer.C:
-		return "", errKeyringSilent
-	}
-}
 
 // A record is what is kept of the login at one server: a file of its own, for
 // its owner only. Its secrets stand in it or, if InKeyring, in the keyring under
@@ -89,8 +46,8 @@ type record struct {
 	Wanted      []string  `json:"wanted,omitempty"` // that the server asked for since
 	Expires     time.Time `json:"expires,omitzero"` // of the access token; zero: not known
 	// InKeyring says where the secrets are.
-	InKeyring bool     `json:"inKeyring,omitempty"`
-	Secrets   *secrets `json:"secrets,omitempty"`
+	InKeyring bool          `json:"inKeyring,omitempty"`
+	Secrets   *confidential `json:"secrets,omitempty"`
 }
 
 // An oauthID is our identity at an authorization server.
@@ -104,8 +61,8 @@ type oauthID struct {
 	Redirect string `json:"redirect,omitempty"`
 }
 
-// secrets are the parts of a record that nobody may see.
-type secrets struct {
+// confidential are the parts of a record that nobody may see.
+type confidential struct {
 	Access  string `json:"accessToken,omitempty"`
 	Refresh string `json:"refreshToken,omitempty"`
 	Client  string `json:"clientSecret,omitempty"` // of a registered client
@@ -114,7 +71,7 @@ type secrets struct {
 // records are the logins of one user, each in a file of one folder.
 type records struct {
 	dir     string                  // made when it is needed
-	keyring Keyring                 // nil: the files have the secrets
+	keyring secrets.Keys            // nil: the files have the secrets
 	learn   func(secrets ...string) // is told the secrets of each record
 }
 
@@ -148,11 +105,11 @@ func (rs *records) read(path string) (*record, error) {
 		return nil, nil // cut short or written by hand; a new login replaces it
 	}
 	if r.InKeyring {
-		r.Secrets = &secrets{}
+		r.Secrets = &confidential{}
 		if rs.keyring == nil {
 			return nil, errors.New("reading the login: it is in a keyring, and there is none")
 		}
-		text, err := ask(func() (string, error) { return rs.keyring.Get(filepath.Base(path)) })
+		text, err := rs.keyring.Get(filepath.Base(path))
 		if err != nil {
 			return nil, fmt.Errorf("reading the login from the keyring: %w", err)
 		}
@@ -161,7 +118,7 @@ func (rs *records) read(path string) (*record, error) {
 		}
 	}
 	if r.Secrets == nil {
-		r.Secrets = &secrets{}
+		r.Secrets = &confidential{}
 	}
 	rs.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
 	return r, nil
@@ -178,7 +135,7 @@ func (rs *records) write(path string, r record) error {
 		if err != nil {
 			return fmt.Errorf("keeping the login: %w", err)
 		}
-		_, err = ask(func() (string, error) { return "", rs.keyring.Set(filepath.Base(path), string(text)) })
+		err = rs.keyring.Set(filepath.Base(path), string(text))
 		r.InKeyring = err == nil
 		if err != nil && was { // what it still holds is old
 			rs.forget(path)
@@ -209,7 +166,7 @@ func (rs *records) remove(path string) error {
 // forget deletes what the keyring has for a file.
 func (rs *records) forget(path string) {
 	if rs.keyring != nil {
-		_, _ = ask(func() (string, error) { return "", rs.keyring.Delete(filepath.Base(path)) }) // it may have none
+		_ = rs.keyring.Delete(filepath.Base(path)) // it may have none
 	}
 }
 

@@ -218,7 +218,7 @@ func (c *Client) refusal(r *record, err error) error {
 	switch refused.Code {
 	case "invalid_grant":
 		next := *r
-		next.Secrets = &secrets{Client: r.Secrets.Client}
+		next.Secrets = &confidential{Client: r.Secrets.Client}
 		_ = c.keeper.records.write(c.path, next) // otherwise it would be refused again
 	case "invalid_client", "unauthorized_client":
 		_ = c.keeper.records.remove(c.path)

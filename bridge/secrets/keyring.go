@@ -21,34 +21,37 @@ type Keys interface {
 // ErrNoKey says that the keyring has nothing under a name.
 var ErrNoKey = keyring.ErrNotFound
 
+// What the system's keyring keeps our texts under: names of one are not names of the other.
+const (
+	Service = "codemode-bridge/secrets" // the secrets that people set
+	Logins  = "codemode-bridge"         // the tokens of logins
+)
+
 // System is the system's keyring: the Secret Service of a Linux desktop, the Keychain of
-// macOS, the Credential Manager of Windows. Its secrets are apart from those of logins.
-func System() Keys { return system{} }
+// macOS, the Credential Manager of Windows. It has what is kept under service.
+func System(service string) Keys { return system{service} }
 
-// Service is what our secrets are kept under.
-const Service = "codemode-bridge/secrets"
+type system struct{ service string }
 
-type system struct{}
-
-func (system) Set(name, text string) error {
+func (s system) Set(name, text string) error {
 	if err := reachable(); err != nil {
 		return err
 	}
-	return keyring.Set(Service, name, text)
+	return keyring.Set(s.service, name, text)
 }
 
-func (system) Get(name string) (string, error) {
+func (s system) Get(name string) (string, error) {
 	if err := reachable(); err != nil {
 		return "", err
 	}
-	return keyring.Get(Service, name)
+	return keyring.Get(s.service, name)
 }
 
-func (system) Delete(name string) error {
+func (s system) Delete(name string) error {
 	if err := reachable(); err != nil {
 		return err
 	}
-	return keyring.Delete(Service, name)
+	return keyring.Delete(s.service, name)
 }
 
 // Patient returns a keyring whose operations end when ctx does, or after a while: the

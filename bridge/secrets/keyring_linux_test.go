@@ -20,16 +20,19 @@ func TestSystemKeyring(t *testing.T) {
 	}
 	defer service.Close()
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", service.Address())
-	keys := secrets.System()
+	keys := secrets.System(secrets.Service)
 	if err := keys.Set("GITHUB", "first"); err != nil {
 		t.Fatal(err)
 	}
 	if err := keys.Set("GITHUB", "a secret\nof two lines"); err != nil {
 		t.Fatal(err)
 	}
-	service.Put("codemode-bridge", "GITHUB", "a login") // of the same name
+	service.Put(secrets.Logins, "GITHUB", "a login") // of the same name
 	if text, err := keys.Get("GITHUB"); err != nil || text != "a secret\nof two lines" {
 		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := secrets.System(secrets.Logins).Get("GITHUB"); err != nil || text != "a login" {
+		t.Errorf("the login of that name: %q, %v", text, err)
 	}
 	r := secrets.Resolver{Keyring: keys}
 	github, absent := secrets.Reference{Kind: secrets.Keyring, Name: "GITHUB"}, secrets.Reference{Kind: secrets.Keyring, Name: "ABSENT"}

@@ -77,7 +77,7 @@ var table = map[string][]string{
 	"bridge/lines":         {},
 	"bridge/lockfile":      {},
 	"bridge/logfile":       {},
-	"bridge/login":         {"bridge/atomicfile", "bridge/canon", "bridge/webguard"},
+	"bridge/login":         {"bridge/atomicfile", "bridge/canon", "bridge/secrets", "bridge/webguard"},
 	"bridge/logintest":     {},
 	"bridge/mcphttp":       {"bridge/canon", "bridge/rpc", "bridge/webguard"},
 	"bridge/mcphttptest":   {},

@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -16,7 +17,7 @@ import (
 
 // logins are the logins of the user, which all configurations share.
 func logins(con *console) *login.Keeper {
-	o := login.Options{Keyring: login.SystemKeyring()}
+	o := login.Options{Keyring: secrets.System(secrets.Logins)}
 	if kept, _ := con.Env("CODEMODE_LOGINS"); kept == "file" {
 		o.Keyring = nil
 	}

@@ -78,7 +78,7 @@ func (con *console) filled(cfg *config.Config) *config.Config {
 
 func (con *console) resolver(cfg *config.Config) *secrets.Resolver {
 	home, _ := config.Home(con.Env)
-	return &secrets.Resolver{Folder: filepath.Dir(cfg.File), Home: home, Keyring: secrets.System(), Timeout: time.Duration(cfg.Secrets.Timeout)}
+	return &secrets.Resolver{Folder: filepath.Dir(cfg.File), Home: home, Keyring: secrets.System(secrets.Service), Timeout: time.Duration(cfg.Secrets.Timeout)}
 }
 
 // secretsOf gives the commands of package secretscmd access to the keyring.
@@ -95,7 +95,7 @@ func (con *console) keyring() (secrets.Store, error) {
 	if err != nil {
 		return secrets.Store{}, &configError{err, "set XDG_STATE_HOME, or HOME"}
 	}
-	return secrets.Store{Keys: secrets.System(), Dir: filepath.Join(places.StateDir, "secrets")}, nil
+	return secrets.Store{Keys: secrets.System(secrets.Service), Dir: filepath.Join(places.StateDir, "secrets")}, nil
 }
 
 // ofServer are the JSON pointers of a server.
