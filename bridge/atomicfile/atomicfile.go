@@ -4,6 +4,9 @@
 // The new content is written beside the file, under a name that begins with a dot
 // and ends in .tmp, synced to the disk, and renamed over the file. Two writers at
 // the same time do not mix: the last to rename wins. Locking is left to callers.
+//
+// What was written so is read by [Read], which takes a regular file of a bounded length
+// and waits for nobody.
 package atomicfile
 
 import (

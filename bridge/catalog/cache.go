@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,20 +142,7 @@ func Load(dir string) ([]Server, error) {
 }
 
 func load(path string) ([]Server, error) {
-	// Checked before it is opened: opening a pipe would wait for ever.
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxCache+1))
+	raw, err := atomicfile.ReadUnlinked(path, maxCache)
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +150,6 @@ func load(path string) ([]Server, error) {
 }
 
 func parseCache(raw []byte) ([]Server, error) {
-	if len(raw) > maxCache {
-		return nil, fmt.Errorf("more than %d bytes", maxCache)
-	}
 	var file cached
 	if err := canon.Decode(raw, &file); err != nil {
 		return nil, err

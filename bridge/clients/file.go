@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,9 +44,6 @@ func ReadFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %s: it is not a plain file", path)
-	}
 	f.path, f.mode, f.Existed = real, info.Mode().Perm(), true
 	if f.Text, err = read(real); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
@@ -56,13 +52,11 @@ func ReadFile(path string) (*File, error) {
 }
 
 func read(path string) ([]byte, error) {
-	r, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err == nil && len(text) > maxFile {
+	text, err := atomicfile.Read(path, maxFile)
+	switch {
+	case errors.Is(err, atomicfile.ErrIrregular):
+		return nil, errors.New("it is not a plain file")
+	case errors.Is(err, atomicfile.ErrTooLong):
 		return nil, fmt.Errorf("it is larger than %d MB", maxFile>>20)
 	}
 	return text, err

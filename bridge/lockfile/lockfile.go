@@ -22,12 +22,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"codemode-bridge/bridge/atomicfile"
 )
 
 // A Lock is the content of a file.
@@ -152,24 +152,9 @@ func (e *Error) Error() string {
 // Read reads a file. The error wraps fs.ErrNotExist if there is none, and is an [Error]
 // if there is something wrong with its text.
 func Read(path string) (*Lock, error) {
-	info, err := os.Stat(path)
+	text, err := atomicfile.Read(path, maxFile)
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
 	}
 	return Parse(path, text)
 }

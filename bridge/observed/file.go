@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,20 +95,7 @@ func digest(body []byte) string {
 
 // load reads the file. If it returns an error, it returns no shapes.
 func load(dir string) ([]kept, error) {
-	path := filepath.Join(dir, fileName)
-	info, err := os.Lstat(path) // before it is opened: a pipe would wait for ever
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	raw, err := atomicfile.ReadUnlinked(filepath.Join(dir, fileName), maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +103,6 @@ func load(dir string) ([]kept, error) {
 }
 
 func parse(raw []byte) ([]kept, error) {
-	if len(raw) > maxFile {
-		return nil, fmt.Errorf("more than %d bytes", maxFile)
-	}
 	var content file
 	if err := canon.Decode(raw, &content); err != nil {
 		return nil, err

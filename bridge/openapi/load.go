@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/atomicfile"
+
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
@@ -20,6 +22,8 @@ const (
 	maxDocument = 32 << 20 // bytes
 	maxFiles    = 200
 )
+
+var errTooLarge = fmt.Errorf("it is larger than %d MB", maxDocument>>20)
 
 // Stamp identifies the current content of a document in a file, so that a change
 // can be noticed. It is empty for a URL, and for a file that is not there.
@@ -122,7 +126,7 @@ func (s *source) read(_ *openapi3.Loader, at *url.URL) ([]byte, error) {
 		return nil, err
 	}
 	if s.left -= int64(len(data)); s.left < 0 {
-		return nil, fmt.Errorf("it is larger than %d MB", maxDocument>>20)
+		return nil, errTooLarge
 	}
 	return data, s.survey.add(at, data)
 }
@@ -132,19 +136,11 @@ func (s *source) readFile(at *url.URL) ([]byte, error) {
 	if at.Scheme != "" || at.Host != "" || !inside {
 		return nil, fmt.Errorf("it refers to %s: a document in a file may refer to files in its own folder and below it only", cut(strings.TrimPrefix(at.Redacted(), folder), 200))
 	}
-	info, err := s.root.Stat(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
+	data, err := atomicfile.ReadIn(s.root, filepath.FromSlash(name), s.left)
+	if errors.Is(err, atomicfile.ErrTooLong) {
+		return nil, errTooLarge
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", name)
-	}
-	f, err := s.root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, s.left+1))
+	return data, err
 }
 
 func (s *source) readPage(at *url.URL) ([]byte, error) {

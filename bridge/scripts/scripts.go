@@ -42,13 +42,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"codemode-bridge/bridge/atomicfile"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -187,26 +188,16 @@ func stem(file string) string {
 
 // readFile reads one file of the folder.
 func readFile(root *os.Root, name string, max int64) ([]byte, error) {
-	info, err := root.Stat(name) // before it is opened: a pipe would wait for ever
+	source, err := atomicfile.ReadIn(root, name, max)
 	switch {
+	case errors.Is(err, atomicfile.ErrIrregular):
+		return nil, errors.New("it is not a regular file")
+	case errors.Is(err, atomicfile.ErrTooLong):
+		return nil, fmt.Errorf("it has more than %d bytes, the limit for scripts", max)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("reading it: %w (a link may not lead out of the folder)", err)
 	case err != nil:
 		return nil, fmt.Errorf("reading it: %w", err)
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("reading it: %w", err)
-	}
-	defer f.Close()
-	source, err := io.ReadAll(io.LimitReader(f, max+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading it: %w", err)
-	case int64(len(source)) > max:
-		return nil, fmt.Errorf("it has more than %d bytes, the limit for scripts", max)
 	}
 	return source, nil
 }
