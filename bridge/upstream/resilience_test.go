@@ -4,6 +4,7 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -235,53 +236,71 @@ func TestRefusedListenCostsNothingElse(t *testing.T) {
 	}
 }
 
-// Every way of not answering says what did not answer.
+// Every way of not answering says what did not answer. All servers stand in one Set, which
+// waits for them at the same time.
 func TestHangsAreToldApart(t *testing.T) {
 	leavesNothing(t)
-	for _, row := range []struct {
+	type hang struct {
 		script script
 		state  State
 		text   string
-	}{
+	}
+	var specs []Spec
+	hangs := map[string]hang{}
+	for i, row := range []hang{
 		{script{Discover: []string{"hang"}, Initialize: []string{"hang"}}, Failed, "it did not answer the handshake within 600ms"},
 		{script{List: []string{"hang"}}, Failed, "listing its tools: no answer within 3s"},
 		{script{Call: []string{"hang", ""}}, Connected, "no answer within 300ms; outcome unknown"},
 		{script{Call: []string{"slow-5", ""}}, Connected, "no answer within 300ms; outcome unknown"},
 	} {
-		t.Run(row.text[:12], func(t *testing.T) {
-			wires(t, row.script, func(t *testing.T, spec Spec) {
-				t.Parallel()
-				spec.Limits.ConnectTimeout, spec.Limits.Timeout = 600*time.Millisecond, 300*time.Millisecond
-				if row.state == Connected {
-					spec.Limits.ConnectTimeout = 20 * time.Second
-				} else {
-					spec.Protocol = Legacy
-					if row.script.List != nil {
-						spec.Limits.ConnectTimeout = 3 * time.Second // the handshake must be answered in it
+		for _, w := range row.script.wires() {
+			spec := w.spec(t)
+			spec.Name = fmt.Sprint(i, " ", w.name)
+			spec.Limits.ConnectTimeout, spec.Limits.Timeout = 600*time.Millisecond, 300*time.Millisecond
+			if row.state == Connected {
+				spec.Limits.ConnectTimeout = 20 * time.Second
+			} else {
+				spec.Protocol = Legacy
+				if row.script.List != nil {
+					spec.Limits.ConnectTimeout = 3 * time.Second // the handshake must be answered in it
+				}
+				if row.script.Discover == nil && spec.URL != "" {
+					spec.Protocol = Auto
+				}
+			}
+			specs, hangs[spec.Name] = append(specs, spec), row
+		}
+	}
+	s := beside(t, Options{RetryMin: time.Hour, RetryMax: time.Hour, MaxFailures: 1000}, specs...)
+	ready(t, s)
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	for _, st := range s.Status() {
+		row := hangs[st.Name]
+		switch {
+		case st.State != row.state:
+			t.Errorf("%s is %s: %s", st.Name, st.State, st.Err)
+		case row.state != Connected:
+			if !strings.Contains(st.Err, row.text) {
+				t.Errorf("%s: %q is not in %s", st.Name, row.text, st.Err)
+			}
+		default:
+			calls.Go(func() {
+				if _, err := s.Call(t.Context(), st.Name, "", "exact", nil); err == nil || !strings.Contains(err.Error(), row.text) {
+					t.Errorf("%s: %q is not in %v", st.Name, row.text, err)
+				}
+				for end := time.Now().Add(30 * time.Second); ; {
+					result, err := s.Call(t.Context(), st.Name, "", "exact", nil)
+					if err == nil && string(result) == exact {
+						return
 					}
-					if row.script.Discover == nil && spec.URL != "" {
-						spec.Protocol = Auto
+					if time.Now().After(end) {
+						t.Errorf("%s never answered again: %s, %v", st.Name, result, err)
+						return
 					}
-				}
-				s := beside(t, Options{RetryMin: time.Hour, RetryMax: time.Hour, MaxFailures: 1000}, spec)
-				ready(t, s)
-				st := s.Status()[0]
-				if st.State != row.state {
-					t.Fatalf("it is %s: %s", st.State, st.Err)
-				}
-				text := st.Err
-				if row.state == Connected {
-					text = failure(t, s, "exact", "").Error()
-					eventually(t, "answered again", func() bool {
-						result, err := s.Call(t.Context(), "fake", "", "exact", nil)
-						return err == nil && string(result) == exact
-					})
-				}
-				if !strings.Contains(text, row.text) {
-					t.Errorf("%q is not in %s", row.text, text)
 				}
 			})
-		})
+		}
 	}
 }
 

@@ -104,19 +104,33 @@ func failure(t *testing.T, s *Set, tool, args string) *Error {
 	return e
 }
 
-// wires runs a test on every transport and in both eras.
-func wires(t *testing.T, s script, test func(t *testing.T, spec Spec)) {
+// An onWire is a fake on one transport, in one era.
+type onWire struct {
+	name string
+	spec func(t *testing.T) Spec
+}
+
+// wires are the fakes that behave as a script says, on every transport and in both eras.
+func (s script) wires() (all []onWire) {
 	for _, modern := range []bool{false, true} {
 		s.Modern = modern
 		era := map[bool]string{false: "legacy", true: "modern"}[modern]
-		t.Run("stdio/"+era, func(t *testing.T) { test(t, s.stdio(t)) })
-		t.Run("http/"+era, func(t *testing.T) { test(t, s.http(t)) })
+		json := s
+		json.JSON = true
+		plain := s
+		all = append(all, onWire{"stdio/" + era, func(t *testing.T) Spec { return plain.stdio(t) }}, onWire{"http/" + era, plain.http})
 		if !modern {
-			t.Run("sse", func(t *testing.T) { test(t, s.sse(t)) })
+			all = append(all, onWire{"sse", plain.sse})
 		}
-		s := s
-		s.JSON = true
-		t.Run("http-json/"+era, func(t *testing.T) { test(t, s.http(t)) })
+		all = append(all, onWire{"http-json/" + era, json.http})
+	}
+	return all
+}
+
+// wires runs a test on every transport and in both eras.
+func wires(t *testing.T, s script, test func(t *testing.T, spec Spec)) {
+	for _, w := range s.wires() {
+		t.Run(w.name, func(t *testing.T) { test(t, w.spec(t)) })
 	}
 }
 
