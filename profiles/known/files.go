@@ -1,7 +1,6 @@
 package known
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	"slices"
@@ -12,38 +11,41 @@ import (
 //go:embed servers/*.jsonc
 var files embed.FS
 
-// all are the servers, sorted by name.
+// all are the servers, sorted by name. Reading them takes longer than most of the program's
+// commands: whoever only wants their names does without.
 var all = sync.OnceValue(func() []Server {
-	entries, err := files.ReadDir("servers")
-	if err != nil {
-		panic("known: " + err.Error()) // they are part of the program
-	}
 	var servers []Server
-	for _, e := range entries {
-		text, err := files.ReadFile("servers/" + e.Name())
+	for _, name := range Names() {
+		text, err := files.ReadFile("servers/" + name + ending)
 		if err != nil {
-			panic("known: " + err.Error())
+			panic("known: " + err.Error()) // they are part of the program
 		}
-		s, err := Parse(strings.TrimSuffix(e.Name(), ".jsonc"), text)
+		s, err := Parse(name, text)
 		if err != nil {
-			panic(fmt.Sprintf("known: servers/%s: %v", e.Name(), err)) // TestFiles reads them all
+			panic(fmt.Sprintf("known: servers/%s%s: %v", name, ending, err)) // TestFiles reads them all
 		}
 		servers = append(servers, s)
 	}
-	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
 	return servers
 })
+
+const ending = ".jsonc"
 
 // All returns the servers that the program knows, sorted by name. The caller must
 // not change them.
 func All() []Server { return all() }
 
-// Names returns the names of the known servers, sorted.
+// Names returns the names of the known servers, sorted. It reads none of them.
 func Names() []string {
-	var names []string
-	for _, s := range All() {
-		names = append(names, s.Name)
+	entries, err := files.ReadDir("servers")
+	if err != nil {
+		panic("known: " + err.Error())
 	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ending)
+	}
+	slices.Sort(names) // as file names "a-b.jsonc" comes before "a.jsonc"
 	return names
 }
 

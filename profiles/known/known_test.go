@@ -46,6 +46,10 @@ func list(t *testing.T, name string) (is listing) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	all := known.All()
+	if listed := known.Names(); len(all) != len(listed) || !slices.IsSorted(listed) ||
+		!slices.EqualFunc(all, listed, func(s known.Server, name string) bool { return s.Name == name }) {
+		t.Errorf("the names of %d servers are %q", len(all), listed)
+	}
 	names := make(map[string]string)
 	for _, s := range all {
 		for _, l := range s.Launch {
