@@ -23,7 +23,7 @@ TEST  = $(GO) test -vet=off
 # packages and tests run at once than there are processors, and the packages
 # that take longest begin first.
 SIDE_BY_SIDE = -p 4 -parallel 4
-LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
+LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 
 # The packages in which goroutines meet: they or their tests have a go
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
