@@ -133,3 +133,14 @@ func TestJudged(t *testing.T) {
 		}
 	}
 }
+
+// Of tools that fit alike, those come first whose server is named after the thing.
+func TestSearchAtHome(t *testing.T) {
+	v := Build(real(t, judgedServers...)).View(nil)
+	for query, want := range map[string]string{"read a file": "filesystem__", "write a file": "filesystem__", "a file to read": "filesystem__", "read with desktop commander": "desktop_commander__"} {
+		found := v.Search(SearchQuery{Query: query}).Tools
+		if len(found) == 0 || !strings.HasPrefix(found[0].Name, want) {
+			t.Errorf("%q finds %+v, want one of %s first", query, found, want)
+		}
+	}
+}

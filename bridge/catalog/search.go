@@ -49,6 +49,7 @@ const (
 // What a tool must reach to be listed, as measured by TestJudged.
 const (
 	fits      = 0.7  // part of the best score
+	athome    = 1.15 // times the score of a tool whose server is named after what the query is about
 	covers    = 0.53 // part of the query's meaning,
 	allNamed  = 0.4  // so much less of that if the query has the tool's whole name
 	otherVerb = 0.5  // what is left of the score of a tool that does something else with the thing
@@ -287,6 +288,7 @@ type finding struct {
 	topics  float64 // the same of those that are no verbs
 	named   int32   // how many of them are in its name
 	matched uint32  // which they are, as bits
+	athome  bool    // the name of its server begins with one that is no verb
 
 	// Of the word at hand.
 	best   float64
@@ -366,6 +368,7 @@ func (l *lookup) word(w queryWord, bit uint32, let func(tool int32) bool) {
 				f.inName = f.inName || p.means == namesIt && t.weight >= asSynonym
 			}
 			f.means = max(f.means, t.weight*float64(p.means))
+			f.athome = f.athome || !w.action && p.means == ofServer && strings.HasPrefix(t.word, stem(w.text))
 			about = about || f.means >= asSynonym*sumsItUp
 		}
 	}
@@ -423,6 +426,9 @@ func (l *lookup) judge(name string) (least float64) {
 			continue
 		}
 		f.score *= part * (0.5 + 0.5*said) // what else a name says was not asked for
+		if f.athome {
+			f.score *= athome
+		}
 		if v := l.index.verbs[t]; v != "" && len(l.verbs) > 0 && !slices.Contains(l.verbs, v) {
 			f.score *= otherVerb
 		}

@@ -97,7 +97,7 @@ func differences(s known.Server, listed []Listed, part bool) (found []Finding) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		if !has[name] && !part {
+		if !has[name] && !part && !s.Tools[name].Optional {
 			gone = append(gone, name)
 		}
 	}

@@ -125,6 +125,32 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// That a tool is missing which a server lists to some clients only says nothing; what is
+// strange about it when it is listed does.
+func TestOptionalTools(t *testing.T) {
+	t.Parallel()
+	s, err := known.Parse("notes", []byte(strings.Replace(file, `"share": {`, `"share": {"optional": true, `, 1)))
+	if err != nil || !s.Tools["share"].Optional {
+		t.Fatal(s.Tools["share"], err)
+	}
+	accepted := known.Recognition{Match: known.Match{Server: s, Verified: true}, Said: "notes", Accepted: true}
+	texts := func(listed ...knownview.Listed) (all []string) {
+		for _, f := range knownview.Findings("files", accepted, listed, false) {
+			all = append(all, f.Text)
+		}
+		return all
+	}
+	read := knownview.Listed{Name: "read", Input: json.RawMessage(`{"properties": {"path": {}, "range": {}}, "required": ["path"]}`)}
+	query := knownview.Listed{Name: "query", Input: json.RawMessage(`{"properties": {"sql": {}, "file": {}, "dir": {}, "mode": {}}}`)}
+	share := knownview.Listed{Name: "share", Input: json.RawMessage(`{"properties": {"to": {}, "as": {}}}`)}
+	if got := texts(read, query); len(got) != 1 || !strings.HasSuffix(got[0], "known to have: save") {
+		t.Errorf("of missing tools it says %q", got)
+	}
+	if got := strings.Join(texts(read, query, share), "\n"); !strings.Contains(got, "share (as)") {
+		t.Errorf("of an optional tool that differs it says %q", got)
+	}
+}
+
 // What a verified server listed when it was verified differs in nothing.
 func TestVerifiedServersDoNotDiffer(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,42 @@ func Compare(was, is *Lock) []Change {
 	return all
 }
 
+// Counts says how much was compared.
+type Counts struct {
+	Servers, Tools int // in one lock or in both
+	Differ         int // tools that are in one lock only, or not alike in both
+}
+
+// Count counts what [Compare] compares.
+func Count(was, is *Lock) (n Counts) {
+	if was == nil {
+		was = &Lock{}
+	}
+	n.Servers, n.Tools = len(was.Servers), was.Count()
+	for name, s := range was.Servers {
+		for tool, line := range s.Tools {
+			if now, has := is.Tool(name, tool); !has || now != line {
+				n.Differ++
+			}
+		}
+	}
+	if is == nil {
+		return n
+	}
+	for name, s := range is.Servers {
+		if was.Server(name) == nil {
+			n.Servers++
+		}
+		for tool := range s.Tools {
+			if _, had := was.Tool(name, tool); !had {
+				n.Tools++
+				n.Differ++
+			}
+		}
+	}
+	return n
+}
+
 // Load reads the lock of a configuration file, nil if there is none, and returns its path.
 func Load(config string) (lock *Lock, path string, err error) {
 	path = Path(config)

@@ -22,6 +22,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,6 +64,15 @@ func (l *Lock) Tool(server, tool string) (Tool, bool) {
 		return t, ok
 	}
 	return Tool{}, false
+}
+
+// Without returns the lock without some servers.
+func (l *Lock) Without(names ...string) *Lock {
+	rest := &Lock{Servers: maps.Clone(l.Servers)}
+	for _, name := range names {
+		delete(rest.Servers, name)
+	}
+	return rest
 }
 
 // Count returns the number of tools.

@@ -193,6 +193,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestCount(t *testing.T) {
+	tool := func(digest string) Tool { return Tool{Digest: digest, Script: digest} }
+	was := &Lock{Servers: map[string]*Server{
+		"a":    {Identity: "1", Tools: map[string]Tool{"same": tool("1"), "differs": tool("1"), "gone": tool("1")}},
+		"gone": {Identity: "1", Tools: map[string]Tool{"x": tool("1")}},
+		"out":  {Identity: "1", Tools: map[string]Tool{"y": tool("1")}},
+	}}
+	is := &Lock{Servers: map[string]*Server{
+		"a":   {Identity: "1", Tools: map[string]Tool{"same": tool("1"), "differs": tool("2"), "new": tool("1")}},
+		"new": {Identity: "1", Tools: map[string]Tool{"z": tool("1")}},
+		"out": {Identity: "1", Tools: map[string]Tool{}},
+	}}
+	for _, row := range []struct {
+		was, is *Lock
+		want    Counts
+	}{
+		{was.Without("out"), is.Without("out", "none"), Counts{Servers: 3, Tools: 6, Differ: 5}},
+		{was, is, Counts{Servers: 4, Tools: 7, Differ: 6}},
+		{is, was, Counts{Servers: 4, Tools: 7, Differ: 6}},
+		{was, was, Counts{Servers: 3, Tools: 5}},
+		{nil, is, Counts{Servers: 3, Tools: 4, Differ: 4}},
+		{&Lock{}, nil, Counts{}},
+	} {
+		if got := Count(row.was, row.is); got != row.want {
+			t.Errorf("%+v, want %+v", got, row.want)
+		}
+	}
+	if was.Server("out") == nil {
+		t.Error("the lock itself lost a server")
+	}
+}
+
 func TestLoad(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.json")
 	lock, path, err := Load(config)

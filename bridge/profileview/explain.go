@@ -26,6 +26,9 @@ type Explained struct {
 	// Means says what the call means, as far as that is known. Every host and recipient
 	// is new, as in a session that has just begun.
 	Means []string `json:"means,omitempty"`
+	// Box says what the system keeps the server's program to, "not confined" if to nothing.
+	// It is empty of what does not run on this machine.
+	Box string `json:"box,omitempty"`
 	// Hidden reports whether the tool is hidden from scripts of the profile.
 	Hidden bool `json:"hidden,omitempty"`
 	profiles.Explanation
@@ -52,6 +55,10 @@ func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.
 	x := Explained{
 		Profile: policy.Name(), Tool: call.Path(), Args: args.Bytes(), Known: note == "", Note: note, Means: means(call.Meaning),
 		Hidden: !policy.Sees(call.Server, call.Tool), Explanation: policy.Explain(call), PausedFor: view.Profiles.PausedFor(),
+	}
+	if listed != nil && call.Server != "" && view.Box != nil {
+		x.Box = view.Box(call.Server).Says
+		x.Means = append(x.Means, boxed(call.Meaning, x.Box)...)
 	}
 	x.Decision.Timeout = timeToAnswer(x.Decision)
 	return x, nil

@@ -54,3 +54,12 @@ func means(m *profiles.Meaning) (lines []string) {
 	}
 	return lines
 }
+
+// boxed says of a program on this machine that policy counts on no box of it; none where it
+// counts on one, or nobody knows what the call means.
+func boxed(m *profiles.Meaning, box string) []string {
+	if m == nil || box == "" || m.Within || m.Here {
+		return nil
+	}
+	return []string{"its server is " + box + ": nothing keeps it in the workspace or on this machine, and policy counts on neither"}
+}

@@ -47,6 +47,8 @@ func TestExplainMeaning(t *testing.T) {
 	}{
 		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|path: WS/a, in the workspace", gate.Box{}},
 		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|the box of its server keeps it in the workspace|the box of its server keeps it on this machine|path: WS/a, in the workspace", gate.Box{Files: true, Write: []string{folder}, Net: true}},
+		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|path: WS/a, in the workspace|its server is not confined: nothing keeps it in the workspace or on this machine, and policy counts on neither", gate.Box{Says: "not confined"}},
+		{true, `{"path":"a"}`, profiles.Allow, "effects: write|where: workspace|net: none|the box of its server keeps it in the workspace|path: WS/a, in the workspace", gate.Box{Says: "confined to x", Files: true}},
 		{true, `{"path":"../a"}`, profiles.Ask, "effects: write|where: workspace|net: none|path: ROOT/a, outside the workspace", gate.Box{}},
 		{true, `{"path":"a","mode":1}`, profiles.Ask, "effects: write|where: workspace|net: none|path: WS/a, in the workspace|mode: nobody knows what this argument means, and so rules about meaning are undecided", gate.Box{}},
 		{false, `{"path":"a"}`, profiles.Ask, "nobody has accepted what follows: it can only make the decision stricter|effects: write|where: workspace|net: none|path: WS/a, in the workspace", gate.Box{}},
@@ -62,6 +64,9 @@ func TestExplainMeaning(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := strings.Split(strings.NewReplacer("WS", folder, "ROOT", root).Replace(row.want), "|")
+		if x.Box != row.box.Says {
+			t.Errorf("%s: the box is %q, want %q", row.args, x.Box, row.box.Says)
+		}
 		if diff := cmp.Diff(want, x.Means); diff != "" || x.Decision.Disposition != row.decision {
 			t.Errorf("%s: %s, want %s; (-want +got)\n%s", row.args, x.Decision.Disposition, row.decision, diff)
 		}

@@ -20,6 +20,53 @@ type Resolver struct {
 	Timeout time.Duration
 	// Environ is what commands get; nil: the environment of this process.
 	Environ []string
+	// Memory, if not nil, has what became of the references that were resolved with it: none
+	// is asked for a second time, whether it was found or not.
+	Memory *Memory
+}
+
+// A Memory keeps secrets for as long as one command takes. The zero value is empty.
+type Memory struct {
+	mu  sync.Mutex
+	all map[remembered]Secret
+}
+
+// A remembered reference belongs to the folder that its relative path starts from.
+type remembered struct {
+	Reference
+	place place
+}
+
+// recall returns those of the references that are in the memory, and the others.
+func (m *Memory) recall(at place, all []Reference) (found map[Reference]Secret, others []Reference) {
+	found = make(map[Reference]Secret, len(all))
+	if m == nil {
+		return found, all
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range all {
+		if s, ok := m.all[remembered{one, at}]; ok {
+			found[one] = s
+		} else {
+			others = append(others, one)
+		}
+	}
+	return found, others
+}
+
+func (m *Memory) keep(at place, found map[Reference]Secret) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil {
+		m.all = make(map[remembered]Secret)
+	}
+	for one, s := range found {
+		m.all[remembered{one, at}] = s
+	}
 }
 
 // defaultTimeout is long enough for a person to touch a key.
@@ -40,7 +87,7 @@ const parallel = 4
 // Resolve gets the secrets of all references. Equal ones are resolved once: a command
 // runs once however often it is named. When ctx ends, what is still missing has an error.
 func (r *Resolver) Resolve(ctx context.Context, all []Reference) map[Reference]Secret {
-	found := make(map[Reference]Secret, len(all))
+	found, all := r.Memory.recall(r.place(), all)
 	var mu sync.Mutex
 	note := func(one Reference, text string, err *Error) {
 		if err == nil {
@@ -96,5 +143,8 @@ func (r *Resolver) Resolve(ctx context.Context, all []Reference) map[Reference]S
 		}
 	}
 	running.Wait()
+	if ctx.Err() == nil { // what was interrupted may be asked for again
+		r.Memory.keep(r.place(), found)
+	}
 	return found
 }

@@ -145,6 +145,48 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// A resolver with a memory asks for nothing twice, be it found or not; another folder is
+// another place.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	counted := filepath.Join(folder, "counted")
+	runs, fails, file := command(t, "do-count", "'"+counted+"'"), command(t, "do-fail"), secrets.Reference{Kind: secrets.File, Name: "token"}
+	put := func(in, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(in, "token"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(folder, "one")
+	var memory secrets.Memory
+	r := secrets.Resolver{Folder: folder, Environ: append(os.Environ(), "SECRETS_TEST=x"), Memory: &memory}
+	first := r.Resolve(t.Context(), []secrets.Reference{runs, fails})
+	again := r.Resolve(t.Context(), []secrets.Reference{runs, file, fails, runs})
+	put(folder, "two")
+	third := r.Resolve(t.Context(), []secrets.Reference{file})
+	if text, err := os.ReadFile(counted); err != nil || string(text) != "ran\n" {
+		t.Errorf("it ran %q, %v", text, err)
+	}
+	if again[runs].Reveal() != "x" || again[fails].Err == nil || again[fails].Err != first[fails].Err || again[file].Reveal() != "one" || third[file].Reveal() != "one" {
+		t.Errorf("it remembers %v, then %v", again, third)
+	}
+	elsewhere := t.TempDir()
+	put(elsewhere, "three")
+	other := secrets.Resolver{Folder: elsewhere, Memory: &memory}
+	if got, err := one(t, other, file); got != "three" {
+		t.Errorf("in another folder: %q, %v", got, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var fresh secrets.Memory
+	r.Memory = &fresh
+	r.Resolve(ended, []secrets.Reference{file})
+	if got, err := one(t, r, file); got != "two" {
+		t.Errorf("what was interrupted is remembered: %q, %v", got, err)
+	}
+}
+
 func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
 	r := secrets.Resolver{Folder: t.TempDir(), Timeout: time.Minute}

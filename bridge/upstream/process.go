@@ -186,9 +186,19 @@ func lookPath(command string, env []string) (string, error) {
 type missingError struct{ command, path string }
 
 func (e *missingError) Error() string {
-	return fmt.Sprintf("executable file not found: no folder of the PATH has %q; what a desktop application starts has a short PATH: "+
-		`write the whole path as "command", or set "PATH" in the server's "env"; searched: %s`, e.command, tap.Escape(e.path, tap.MaxLine))
+	return fmt.Sprintf("executable file not found: no folder of the PATH has %q%s"+
+		`write the whole path as "command", or set "PATH" in the server's "env"; searched: %s`, e.command, shortPath, tap.Escape(e.path, tap.MaxLine))
 }
+
+const shortPath = "; what a desktop application starts has a short PATH: "
+
+// Brief returns why a server does not work for a row of a table: of a program that is
+// missing without the advice and the PATH that was searched.
+func Brief(why string) string {
+	brief, _, _ := strings.Cut(why, shortPath)
+	return brief
+}
+
 func (e *missingError) Unwrap() error { return exec.ErrNotFound }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }

@@ -156,4 +156,10 @@ func TestAMissingProgram(t *testing.T) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
 	}
+	if brief := Brief("starting the process: " + err.Error()); brief != `starting the process: executable file not found: no folder of the PATH has "npx"` {
+		t.Errorf("a table has %q", brief)
+	}
+	if other := "the process ended: exit status 1"; Brief(other) != other {
+		t.Errorf("a table has %q for %q", Brief(other), other)
+	}
 }

@@ -181,7 +181,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/cautions":     {"bridge/canon", "bridge/config"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
-	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/toolscmd":     {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/config", "bridge/ledger", "bridge/lines", "bridge/lockfile", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},

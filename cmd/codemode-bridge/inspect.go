@@ -94,7 +94,7 @@ func printServers(con *console, cfg *config.Config, servers []instance.ServerSta
 			kept = r.Box.Is
 		}
 		rows = append(rows, r)
-		table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, kept, cli.FirstLine(r.Why)})
+		table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, kept, cli.FirstLine(upstream.Brief(r.Why))})
 	}
 	if con.JSON {
 		return con.PrintJSON(rows)

@@ -138,7 +138,7 @@ func TestTwoClonesShareALock(t *testing.T) {
 	ann.lists(toolsAfter)
 	bob.lists(toolsAfter)
 	bob.calls(4, "its definition changed since")
-	if out, _, code := bob.run("", "tools", "lock", "--check"); code != 1 || out != "+ web__extra: the tool is new\n~ web__fetch: its definition differs\n" {
+	if out, _, code := bob.run("", "tools", "lock", "--check"); code != 1 || out != "+ web__extra: the tool is new\n~ web__fetch: its definition differs\ncodemode.lock: 2 of 3 tools differ\n" {
 		t.Errorf("the check ended with %d:\n%s", code, out)
 	}
 	ann.calls(4, "its definition changed since")
@@ -209,6 +209,38 @@ func TestAnAdminAcceptsALock(t *testing.T) {
 		t.Errorf("an admin could not: %s", shown)
 	}
 	c.calls(0, "did fetch")
+}
+
+// A command for a secret may make the person touch a key: accepting a lock runs it once, for
+// what the servers are given, what is hidden, and the token of the approver.
+func TestAcceptingALockAsksForSecretsOnce(t *testing.T) {
+	t.Parallel()
+	first := newClone(t, "proj", "")
+	first.run("", "eval", callFetch)
+	first.does("", "tools", "review", "--accept", "--all", "--yes")
+	first.does("", "tools", "lock")
+	c := newClone(t, "proj", `, "approvers": [{"name": "ann", "role": "admin", "token": "${exec:./ann}"}]`)
+	for name, prints := range map[string]string{"ann": annsToken, "key": "canary-key"} {
+		c.puts(name, "#!/bin/sh\necho ran >> "+name+".ran\necho "+prints+"\n")
+		if err := os.Chmod(filepath.Join(filepath.Dir(c.file), name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.puts("config.json", strings.Replace(string(text), `"servers": {`, `"servers": {"off": {"command": "/none", "env": {"KEY": "${exec:./key}"}}, `, 1))
+	c.puts("codemode.lock", first.lock())
+	if shown := c.accepts("accept 2 tools", "y\n", "your approver's token: ", annsToken+"\r"); !strings.Contains(shown, "accepted by ann") {
+		t.Errorf("it is not accepted: %s", shown)
+	}
+	for _, name := range []string{"ann", "key"} {
+		ran, err := os.ReadFile(filepath.Join(filepath.Dir(c.file), name+".ran"))
+		if err != nil || string(ran) != "ran\n" {
+			t.Errorf("the command %s ran %q, %v", name, ran, err)
+		}
+	}
 }
 
 // What is to be accepted is shown page by page, and whoever leaves has accepted nothing.

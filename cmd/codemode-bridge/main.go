@@ -22,6 +22,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -61,9 +62,10 @@ var errInterrupted = errors.New("interrupted")
 type console struct {
 	cli.Console
 
-	configPath  string // --config
-	environment string // --env: which overlay of the configuration applies
-	logFile     string // --log
+	configPath  string          // --config
+	environment string          // --env: which overlay of the configuration applies
+	logFile     string          // --log
+	asked       *secrets.Memory // of a command that needs secrets more than once; nil: none
 
 	// covers returns an error for an edit of the configuration that the windows of
 	// a shared bridge cannot all follow; nil in a process that is not shared.

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/lockfile"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 )
@@ -56,16 +57,20 @@ func lockProblem(con *console, cfg *config.Config) error {
 // toolCommands gives the commands of package toolscmd access to the program.
 func toolCommands(con *console) *toolscmd.Bridge {
 	return &toolscmd.Bridge{
-		Console: &con.Console, Load: con.load,
+		Console: &con.Console,
+		Load: func() (*config.Config, error) {
+			con.asked = new(secrets.Memory)
+			return con.load()
+		},
 		Pins: func(cfg *config.Config) *pins.Store { return openPins(con, cfg) },
 		Secrets: func(ctx context.Context, cfg *config.Config) (*recorder.Secrets, error) {
 			cfg, err := con.withSecrets(ctx, cfg)
 			if err != nil {
 				return nil, err
 			}
-			var secrets recorder.Secrets
-			secrets.Learn(hidden(cfg, con.Env), con.Env)
-			return &secrets, nil
+			known := new(recorder.Secrets)
+			known.Learn(hidden(cfg, con.Env), con.Env)
+			return known, nil
 		},
 		Typed: func(command string) string { return typed(con, command) },
 		Catalog: func(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {

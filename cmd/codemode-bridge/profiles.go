@@ -154,8 +154,10 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	var x profileview.Explained
 	var title string
 	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
-		if p.gate.View().Catalog.Resolve(tool).Tool == nil {
-			if err := p.only(ctx, con, p.gate.View().Owners(tool)...); err != nil {
+		owners := p.gate.View().Owners(tool) // a box holds while its server runs
+		boxed := func(name string) bool { return p.cfg.Servers[name] != nil && p.cfg.Servers[name].Confine != nil }
+		if p.gate.View().Catalog.Resolve(tool).Tool == nil || slices.ContainsFunc(owners, boxed) {
+			if err := p.only(ctx, con, owners...); err != nil {
 				return err
 			}
 		}

@@ -23,7 +23,9 @@ func (con *console) withSecrets(ctx context.Context, cfg *config.Config, below .
 	if err != nil || len(all) == 0 {
 		return cfg, err
 	}
-	found := con.resolver(cfg).Resolve(ctx, slices.DeleteFunc(all, func(r secrets.Reference) bool { return held[r].Err != nil }))
+	from := con.resolver(cfg)
+	from.Memory = con.asked
+	found := from.Resolve(ctx, slices.DeleteFunc(all, func(r secrets.Reference) bool { return held[r].Err != nil }))
 	maps.Copy(found, held)
 	return cfg.WithSecrets(found)
 }

@@ -180,6 +180,9 @@ type Tool struct {
 	// Labels say what its answers are and where its arguments go: see the rules
 	// about flows.
 	Labels []Label `json:"labels,omitempty"`
+	// Optional reports that the server lists the tool only to some clients, or if it is set
+	// up for it: that it is missing is no sign of another server. It changes no decision.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Runs says what runs by a call that brings no code that would.

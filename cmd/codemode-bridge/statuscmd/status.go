@@ -12,6 +12,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -147,7 +148,7 @@ func (con *Bridge) printShared(s instance.Status) error {
 		if one.Sessions != 0 {
 			own = fmt.Sprint("+", one.Sessions)
 		}
-		table = append(table, []string{one.Name, one.State, strconv.Itoa(one.Tools), pid, own, cli.FirstLine(one.Why)})
+		table = append(table, []string{one.Name, one.State, strconv.Itoa(one.Tools), pid, own, cli.FirstLine(upstream.Brief(one.Why))})
 	}
 	if err := con.Table(table); err != nil {
 		return err

@@ -32,7 +32,8 @@ func (con *Bridge) lock() *cobra.Command {
 			"definitions of their tools are accepted here. Keep it in version control. Elsewhere, or after the configuration was\n" +
 			"moved, --accept shows what it would accept, with the descriptions, and asks once, at a terminal; where there are\n" +
 			"approvers, that takes one with the role admin. --check connects to the servers, prints where they differ from the\n" +
-			"file, and exits with 1 if they do.",
+			"file and how many tools that is, and exits with 1 if they differ or one could not be asked. What the file has of a\n" +
+			"server that cannot be asked stays; if none can be asked, nothing is written, and the exit code is 1.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if check && accept {
 				return &cli.UsageError{Err: errors.New("--check and --accept exclude each other")}
@@ -82,8 +83,9 @@ func readLock(store *pins.Store) (lock *lockfile.Lock, path string, err error) {
 	return lock, path, err
 }
 
-// ask asks the servers for their tools, and says which could not be asked.
-func ask(ctx context.Context, con *Bridge, cfg *config.Config) (map[string]Listing, error) {
+// ask asks the servers for their tools, and says which could not be asked; what follows
+// from that is added to the sentence.
+func ask(ctx context.Context, con *Bridge, cfg *config.Config, follows func(server string) string) (map[string]Listing, error) {
 	if names := lockable(cfg); !con.JSON && len(names) > 0 {
 		con.Step("connecting to " + cli.Count(len(names), "server"))
 	}
@@ -93,7 +95,7 @@ func ask(ctx context.Context, con *Bridge, cfg *config.Config) (map[string]Listi
 	}
 	for _, name := range lockable(cfg) {
 		if why := all[name].Failed; why != "" {
-			con.Told("server %s could not be asked: %s", name, canon.Escape(why))
+			con.Told("server %s could not be asked: %s%s", name, canon.Escape(why), follows(name))
 		}
 	}
 	return all, nil
@@ -106,9 +108,18 @@ func writeLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	listed, err := ask(ctx, con, cfg)
+	listed, err := ask(ctx, con, cfg, func(name string) string {
+		if old := was.Server(name); old != nil {
+			return "; the file keeps the " + cli.Count(len(old.Tools), "tool") + " that it has of it"
+		}
+		return "; the file has nothing of it"
+	})
 	if err != nil {
 		return err
+	}
+	failed := failures(cfg, listed)
+	if all := lockable(cfg); len(all) > 0 && len(failed) == len(all) {
+		return fmt.Errorf("%s is not written: %s", con.HomeShort(path), noneAsked(failed))
 	}
 	err = con.Record(ctx, cfg, func(rec pins.Recorder) error { // as a bridge that meets them
 		for _, name := range lockable(cfg) {
@@ -158,7 +169,7 @@ func writeLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 		next.Servers[name] = s
 	}
 	giveNames(cfg, next, store.Kept())
-	if err := saveLock(con, path, was, next); err != nil {
+	if err := saveLock(con, path, was, next, failed); err != nil {
 		return err
 	}
 	if out > 0 {
@@ -193,8 +204,41 @@ func giveNames(cfg *config.Config, lock *lockfile.Lock, kept map[catalog.ToolRef
 	}
 }
 
+// A failure is a server that could not be asked, and why.
+type failure struct {
+	Server string `json:"server"`
+	Error  string `json:"error"`
+}
+
+// failures returns the servers that could not be asked, in the order of [lockable].
+func failures(cfg *config.Config, listed map[string]Listing) []failure {
+	all := []failure{}
+	for _, name := range lockable(cfg) {
+		if why := listed[name].Failed; why != "" {
+			all = append(all, failure{name, why})
+		}
+	}
+	return all
+}
+
+// noneAsked says that all servers failed; why each did has been said.
+func noneAsked(failed []failure) string {
+	if len(failed) == 1 {
+		return "its only server, " + failed[0].Server + ", could not be asked"
+	}
+	return "none of the " + cli.Count(len(failed), "server") + " could be asked: " + names(failed)
+}
+
+func names(failed []failure) string {
+	var all []string
+	for _, f := range failed {
+		all = append(all, f.Server)
+	}
+	return strings.Join(all, ", ")
+}
+
 // saveLock writes a lock file, and prints what has changed.
-func saveLock(con *Bridge, path string, was, next *lockfile.Lock) error {
+func saveLock(con *Bridge, path string, was, next *lockfile.Lock, failed []failure) error {
 	changes := lockfile.Compare(was, next)
 	if was == nil || len(changes) > 0 {
 		if err := atomicfile.Replace(path, next.Text(), atomicfile.Options{Mode: 0o644}); err != nil {
@@ -202,7 +246,7 @@ func saveLock(con *Bridge, path string, was, next *lockfile.Lock) error {
 		}
 	}
 	if con.JSON {
-		return con.PrintJSON(map[string]any{"file": path, "digest": next.Digest(), "servers": len(next.Servers), "tools": next.Count(), "changes": append([]lockfile.Change{}, changes...)})
+		return con.PrintJSON(map[string]any{"file": path, "digest": next.Digest(), "servers": len(next.Servers), "tools": next.Count(), "changes": append([]lockfile.Change{}, changes...), "failed": failed})
 	}
 	if was != nil {
 		for _, c := range changes {
@@ -235,19 +279,18 @@ func checkLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 	case was == nil:
 		return fmt.Errorf("there is no %s: %s writes it", filepath.Base(path), con.Typed("tools lock"))
 	}
-	listed, err := ask(ctx, con, cfg)
+	listed, err := ask(ctx, con, cfg, func(string) string { return "" })
 	if err != nil {
 		return err
 	}
-	is, failed := &lockfile.Lock{Servers: map[string]*lockfile.Server{}}, []string{}
+	is, failed := &lockfile.Lock{Servers: map[string]*lockfile.Server{}}, failures(cfg, listed)
+	var apart []string // servers that are not compared
 	for _, name := range cfg.ServerNames() {
 		switch l := listed[name]; {
 		case cfg.Servers[name].Type == config.KindBuiltin:
-		case l.Failed != "":
-			failed = append(failed, name)
-			fallthrough
-		case cfg.Servers[name].Disabled:
-			if old := was.Server(name); old != nil {
+		case cfg.Servers[name].Disabled || l.Failed != "":
+			apart = append(apart, name)
+			if old := was.Server(name); old != nil { // its names are taken
 				is.Servers[name] = old
 			}
 		default:
@@ -259,20 +302,47 @@ func checkLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 		}
 	}
 	giveNames(cfg, is, pins.KeptNames(was))
-	changes := lockfile.Compare(was, is)
+	was, is = was.Without(apart...), is.Without(apart...)
+	changes, counts := lockfile.Compare(was, is), lockfile.Count(was, is)
 	if con.JSON {
-		if err := con.PrintJSON(map[string]any{"ok": len(changes)+len(failed) == 0, "changes": append([]lockfile.Change{}, changes...), "failed": failed}); err != nil {
+		if err := con.PrintJSON(map[string]any{"ok": len(changes)+len(failed) == 0, "changes": append([]lockfile.Change{}, changes...), "failed": failed,
+			"servers": counts.Servers, "tools": counts.Tools, "differ": counts.Differ}); err != nil {
 			return err
 		}
 	} else {
 		for _, c := range changes {
 			fmt.Fprintln(con.Out, changeText(c))
 		}
+		fmt.Fprintf(con.Out, "%s: %s\n", filepath.Base(path), checked(counts, changes, failed))
 	}
 	if len(changes)+len(failed) > 0 {
 		return &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return nil
+}
+
+// checked is a check in one line: "3 of 120 tools differ; 1 server could not be asked: web".
+func checked(counts lockfile.Counts, changes []lockfile.Change, failed []failure) string {
+	text := fmt.Sprintf("no difference: %s of %s", cli.Count(counts.Tools, "tool"), cli.Count(counts.Servers, "server"))
+	switch {
+	case len(changes) > 0:
+		text = fmt.Sprintf("%d of %s differ", counts.Differ, cli.Count(counts.Tools, "tool"))
+	case counts.Servers == 0 && len(failed) > 0:
+		text = "nothing was compared"
+	}
+	others := 0
+	for _, c := range changes {
+		if c.Tool == "" {
+			others++
+		}
+	}
+	if others > 0 {
+		text += fmt.Sprintf("; %s new, gone or another", isOrAre(others, "server"))
+	}
+	if len(failed) > 0 {
+		text += fmt.Sprintf("; %s could not be asked: %s", cli.Count(len(failed), "server"), names(failed))
+	}
+	return text
 }
 
 // acceptLock shows what the lock file would accept here, and accepts it once the person
@@ -286,7 +356,7 @@ func acceptLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 	case lock == nil:
 		return fmt.Errorf("there is no %s: %s writes it, where the tools were accepted", con.HomeShort(path), con.Typed("tools lock"))
 	}
-	listed, err := ask(ctx, con, cfg)
+	listed, err := ask(ctx, con, cfg, func(string) string { return "" })
 	if err != nil {
 		return err
 	}
@@ -302,7 +372,11 @@ func acceptLock(ctx context.Context, con *Bridge, cfg *config.Config) error {
 		return err
 	}
 	if p.offers == 0 {
-		fmt.Fprintln(con.Out, "nothing of it waits to be accepted")
+		text := "nothing of it waits to be accepted"
+		if failed := failures(cfg, listed); len(failed) > 0 {
+			text += ", as far as the servers could be asked; without: " + names(failed)
+		}
+		fmt.Fprintln(con.Out, text)
 		return nil
 	}
 	if err := con.Drain(); err != nil {
