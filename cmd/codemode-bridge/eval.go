@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,29 +105,42 @@ func readScript(con *console, file, saved string, args []string) (string, error)
 	}
 }
 
-// once builds a bridge, waits for its servers, and calls do with it, which must not
-// call a tool.
+// once is onceTold with the configuration on disk, and all servers.
 func once(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
-	return withoutRecords(ctx, con, cfg, do)
+	return onceTold(ctx, con, cfg, nil, do)
 }
 
-// withoutRecords is once with a configuration that was already read, and not changed.
-func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
-	cfg, err := con.withSecrets(ctx, cfg)
-	if err != nil {
-		return err
+// onceTold calls do, which must not call a tool, with a bridge that knows the state of the
+// named servers, or of all for nil: from the bridge that runs with this configuration, or
+// by connecting to them, for which alone secrets are asked for.
+func onceTold(ctx context.Context, con *console, cfg *config.Config, names []string, do func(context.Context, *parts) error) error {
+	told := askRunning(ctx, con, cfg, names)
+	lives := resting
+	if told == nil {
+		lives = brief
+		var below []string
+		for _, name := range names {
+			below = append(below, ofServer(name)...)
+		}
+		var err error
+		if cfg, err = con.withSecrets(ctx, cfg, below...); err != nil {
+			return err
+		}
 	}
-	return onceReady(ctx, con, cfg, do)
-}
-
-// onceReady is withoutRecords with a configuration that has its secrets.
-func onceReady(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
-	return onceWith(ctx, con, cfg, brief, func(ctx context.Context, p *parts) error {
-		p.ready(ctx, con)
+	if names != nil {
+		cfg.Servers = maps.Clone(cfg.Servers)
+		maps.DeleteFunc(cfg.Servers, func(name string, _ *config.Server) bool { return !slices.Contains(names, name) })
+	}
+	return onceWith(ctx, con, cfg, lives, func(ctx context.Context, p *parts) error {
+		if told != nil {
+			p.hear(told)
+		} else {
+			p.ready(ctx, con)
+		}
 		return do(ctx, p)
 	}, openNothing)
 }
@@ -219,7 +234,7 @@ func sayUnasked(con *console) func(*approval.DeniedError) {
 // for more, whose reasons nobody would read each time, with how to find out.
 func complain(con *console, p *parts) {
 	var down, why []string
-	for _, s := range p.upstreams.Status() {
+	for _, s := range p.states() {
 		switch {
 		case s.Login != "": // and the program that waits for it ends with us
 			con.Told("server %s: its program waits for a login: %s", s.Name, typed(con, "servers test "+s.Name))

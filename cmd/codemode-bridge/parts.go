@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge"
@@ -22,6 +23,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
@@ -45,6 +47,7 @@ type parts struct {
 	reloads   *reloads
 	pins      *pins.Store
 	views     *view.Maker
+	told      atomic.Pointer[running.Bridge] // of a command: the bridge that knows its servers; see hear
 
 	started time.Time
 	cached  bool // there are tools of the last run to list
@@ -193,8 +196,11 @@ func (p *parts) configured(cfg *config.Config) view.Configured {
 
 // listed returns the tools of the servers that have listed theirs.
 func (p *parts) listed() map[string][]catalog.Definition {
-	all := map[string][]catalog.Definition{}
-	for name, tools := range p.upstreams.Tools() {
+	all, of := map[string][]catalog.Definition{}, p.upstreams.Tools()
+	if told := p.told.Load(); told != nil {
+		of = told.Tools()
+	}
+	for name, tools := range of {
 		all[name] = definitions(tools)
 	}
 	return all
@@ -202,7 +208,7 @@ func (p *parts) listed() map[string][]catalog.Definition {
 
 // absent says why a server has not listed its tools, as [view.Options] wants it.
 func (p *parts) absent(server string) (state, why string) {
-	for _, st := range p.upstreams.Status() {
+	for _, st := range p.states() {
 		switch {
 		case st.Name != server:
 		case st.State == upstream.NeedsLogin, st.Login != "":
@@ -259,7 +265,7 @@ func (p *parts) config() *config.Config {
 func (p *parts) ready(ctx context.Context, con *console) {
 	var waiting sync.WaitGroup
 	names := p.upstreams.Pending()
-	said := con.Wait(names)
+	said := con.waitFor(names)
 	for _, name := range names {
 		waiting.Go(func() {
 			p.upstreams.WaitReady(ctx, name)
