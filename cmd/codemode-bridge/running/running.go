@@ -31,9 +31,16 @@ const (
 // that there is one.
 type Server struct {
 	upstream.Status
-	Listed  bool            // it has listed its tools since the bridge started
-	Offers  []upstream.Tool // these
-	Pending bool            // it has neither connected nor failed yet
+	Listed  bool    // it has listed its tools since the bridge started
+	Offers  []Offer // these
+	Pending bool    // it has neither connected nor failed yet
+}
+
+// An Offer is a tool. Its schemas are the bytes that the server sent, which JSON in JSON
+// need not stay: what was accepted of a tool is compared with them.
+type Offer struct {
+	upstream.Tool
+	Input, Output []byte
 }
 
 // A Told is what a bridge says of its servers.
@@ -60,8 +67,12 @@ func Of(cfg *config.Config, folder string, set *upstream.Set) Told {
 			s.Login = withheld
 		}
 		s.Box = set.Boxed(s.Name) // what holds all its processes
-		offers, listed := tools[s.Name]
-		t.Servers = append(t.Servers, Server{s, listed, offers, slices.Contains(pending, s.Name)})
+		listed, ok := tools[s.Name]
+		one := Server{Status: s, Listed: ok, Pending: slices.Contains(pending, s.Name)}
+		for _, tool := range listed {
+			one.Offers = append(one.Offers, Offer{tool, tool.Input, tool.Output})
+		}
+		t.Servers = append(t.Servers, one)
 	}
 	return t
 }
@@ -85,8 +96,17 @@ func (b *Bridge) Tools() map[string][]upstream.Tool {
 	all := map[string][]upstream.Tool{}
 	for _, s := range b.Told.Servers {
 		if s.Listed {
-			all[s.Name] = s.Offers
+			all[s.Name] = s.tools()
 		}
+	}
+	return all
+}
+
+func (s Server) tools() []upstream.Tool {
+	all := make([]upstream.Tool, 0, len(s.Offers))
+	for _, o := range s.Offers {
+		o.Tool.Input, o.Tool.Output = o.Input, o.Output
+		all = append(all, o.Tool)
 	}
 	return all
 }
