@@ -159,10 +159,11 @@ func (i *Instance) handle(ctx context.Context, conn *Conn) {
 }
 
 // Answer lets a process that serves no windows answer here what its status and state are,
-// until end is called, which also gives the rendezvous back. Of the bridge, Serve is not
+// until end is called, which also gives the rendezvous back, as an error does. Of the bridge, Serve is not
 // used: nobody can join.
 func Answer(l *Listener, o Options, b Bridge) (end func(), err error) {
 	if err := l.Open(); err != nil {
+		l.Close()
 		return nil, err
 	}
 	i := New(l, o)

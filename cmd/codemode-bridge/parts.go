@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
@@ -47,6 +48,7 @@ type parts struct {
 	reloads   *reloads
 	pins      *pins.Store
 	views     *view.Maker
+	start     *upstreams.Start               // of eval: says which servers start first; nil: all start at once
 	told      atomic.Pointer[running.Bridge] // of a command: the bridge that knows its servers; see hear
 
 	started time.Time
@@ -65,6 +67,7 @@ const (
 	lasting lifetime = iota // to serve clients
 	brief                   // for one command: its servers end fast
 	resting                 // likewise, and none of its servers is started until parts.only says so
+	single                  // like brief, for one script: parts.start starts the servers that it names first
 )
 
 // build puts a bridge together from the floor up. Servers connect in the background.
@@ -105,7 +108,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -120,12 +123,19 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(hidden(cfg, con.Env), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
-	if lives != resting {
+	switch lives {
+	case lasting, brief:
 		p.upstreams.Apply(p.specs(cfg))
+	case single:
+		p.start = upstreams.NewStart(p.upstreams, p.specs(cfg))
+	case resting:
 	}
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
+	if p.start != nil {
+		p.ended.Go(func() { p.start.Follow(following) })
+	}
 	return p, nil
 }
 
@@ -313,6 +323,9 @@ func (p *parts) awaitList(ctx context.Context) {
 // gather returns when every server has listed its tools or failed, at the latest
 // firstWait after the start.
 func (p *parts) gather(ctx context.Context) {
+	if p.start != nil {
+		p.start.All()
+	}
 	until := p.started.Add(firstWait)
 	if time.Now().After(until) {
 		return // the views follow what comes later
@@ -323,8 +336,18 @@ func (p *parts) gather(ctx context.Context) {
 	p.views.Refresh()
 }
 
+// previewed starts the servers that the script of a command names.
+func (p *parts) previewed(report analysis.Report) {
+	if p.start != nil {
+		p.start.Previewed(report, p.gate.View().Owners)
+	}
+}
+
 // awaitServer waits until one server has listed its tools, or cannot.
 func (p *parts) awaitServer(ctx context.Context, server string) {
+	if p.start != nil {
+		p.start.For(server)
+	}
 	p.upstreams.Await(ctx, server)
 	p.views.Refresh()
 }

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,8 +62,7 @@ func TestCommandsAskTheBridgeThatRuns(t *testing.T) {
 		t.Errorf("without a bridge they say\n%s", text)
 	}
 	free()
-	window := h.connect()
-	window.call(t, "eval", map[string]any{"code": `await codemode.once__write({}); return await codemode.other__write({})`})
+	h.connect() // a command waits until its servers have answered
 	said()
 	for i, ask := range asks {
 		if got := h.says([]int{0}, ask...); got != connecting[i] {
@@ -98,4 +98,39 @@ func TestCommandsAskTheBridgeThatRuns(t *testing.T) {
 	if text := said(); strings.Contains(text, "bridge") {
 		t.Errorf("of another file it says\n%s", text)
 	}
+}
+
+// A `serve` tells commands of its servers, as a bridge of windows does, and status shows
+// them; nobody can join it as a window. It leaves nothing behind.
+func TestCommandsAskServe(t *testing.T) {
+	t.Parallel()
+	lock := filepath.Join(t.TempDir(), "lock")
+	h := newHome(t, map[string]any{"servers": map[string]any{"once": onceServer(t, lock)}})
+	s := serving{file: h.config}
+	s.start(t, h.command("serve", "--listen", "127.0.0.1:0"))
+	if out := h.says([]int{0}, "tools", "list", "--json"); !strings.Contains(out, `"once__write"`) {
+		t.Errorf("tools list says\n%s", out)
+	}
+	if text, want := h.talk.String(), "servers as the bridge has them that serves "+s.endpoint+" (process "; !strings.Contains(text, want) {
+		t.Errorf("it says\n%s\nand not %q", text, want)
+	}
+	if out := h.says([]int{0}, "status"); !strings.Contains(out, ": serves "+s.endpoint) || !strings.Contains(out, "\nonce    connected  2  ") {
+		t.Errorf("status says\n%s", out)
+	}
+	var status struct {
+		Shared  []hostStatus
+		Serving []struct {
+			Endpoint string
+			Servers  []struct{ Name, State string }
+			Runs     *int
+		}
+	}
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "status", "--json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	if len(status.Shared) != 0 || len(status.Serving) != 1 || len(status.Serving[0].Servers) != 1 || status.Serving[0].Servers[0].State != "connected" || status.Serving[0].Runs == nil {
+		t.Errorf("status --json says %+v", status)
+	}
+	s.stop()
+	h.nothingLeft()
 }

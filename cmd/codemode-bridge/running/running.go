@@ -63,18 +63,25 @@ func Of(cfg *config.Config, folder string, set *upstream.Set) Told {
 	t := Told{Configuration: Fingerprint(cfg), Folder: folder}
 	pending, tools := set.Pending(), set.Tools() // before the states: what has answered by now has done so
 	for _, s := range set.Status() {
-		if s.Login != "" {
-			s.Login = withheld
-		}
 		s.Box = set.Boxed(s.Name) // what holds all its processes
 		listed, ok := tools[s.Name]
-		one := Server{Status: s, Listed: ok, Pending: slices.Contains(pending, s.Name)}
-		for _, tool := range listed {
-			one.Offers = append(one.Offers, Offer{tool, tool.Input, tool.Output})
-		}
-		t.Servers = append(t.Servers, one)
+		t.Servers = append(t.Servers, Server{withoutLink(s), ok, offers(listed), slices.Contains(pending, s.Name)})
 	}
 	return t
+}
+
+func withoutLink(s upstream.Status) upstream.Status {
+	if s.Login != "" {
+		s.Login = withheld
+	}
+	return s
+}
+
+func offers(tools []upstream.Tool) (all []Offer) {
+	for _, tool := range tools {
+		all = append(all, Offer{tool, tool.Input, tool.Output})
+	}
+	return all
 }
 
 // A Bridge is a bridge that was asked.
