@@ -76,11 +76,14 @@ type Options struct {
 	Limit   time.Duration // that each server and the sandbox may take
 	// Waits, if not nil, is told which servers are waited for; answered is to be called
 	// with each that is not any more, and end when none is.
-	Waits  func(servers []string) (answered func(server string), end func())
-	System clients.System           // where the files of clients are looked for
-	Entry  func() ([]string, error) // the command with which clients start this bridge
-	State  string                   // folder of what must last; may be empty
-	Cache  string                   // folder of what need not; may be empty
+	Waits func(servers []string) (answered func(server string), end func())
+	// Running, if not nil, returns the servers that a bridge that runs with this
+	// configuration is connected to, by name: they are not tried.
+	Running func(ctx context.Context) map[string]Trial
+	System  clients.System           // where the files of clients are looked for
+	Entry   func() ([]string, error) // the command with which clients start this bridge
+	State   string                   // folder of what must last; may be empty
+	Cache   string                   // folder of what need not; may be empty
 	// NoPlaces says why State and Cache are not known; nil if they are.
 	NoPlaces error
 

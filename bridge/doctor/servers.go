@@ -11,7 +11,7 @@ import (
 	"codemode-bridge/bridge/upstream"
 )
 
-// servers connects to all servers at once.
+// servers connects to all servers at once, but to those of the bridge that runs.
 func (up *Checkup) servers(ctx context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -20,7 +20,11 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	all, trials := make([]Finding, len(up.config.Servers)), make([]Trial, len(up.config.Servers))
 	var mu sync.Mutex // guards up.states and up.listed
 	var trying sync.WaitGroup
-	answered, end := up.waits()
+	var running map[string]Trial
+	if up.Running != nil {
+		running = up.Running(ctx)
+	}
+	answered, end := up.waits(running)
 	defer end()
 	for i, s := range up.config.Servers {
 		if s.Disabled {
@@ -30,7 +34,10 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 		trying.Go(func() {
 			limited, cancel := context.WithTimeout(ctx, up.Limit)
 			defer cancel()
-			t := Try(limited, s.Spec, up.Version, nil)
+			t, ok := running[s.Name]
+			if !ok {
+				t = Try(limited, s.Spec, up.Version, nil)
+			}
 			answered(s.Name)
 			mu.Lock()
 			up.states[s.Name] = upstream.State(t.State)
@@ -45,14 +52,14 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	return append(all, up.boxes(trials)...)
 }
 
-// waits tells whoever wants to know that all enabled servers are waited for.
-func (up *Checkup) waits() (answered func(server string), end func()) {
+// waits tells whoever wants to know which servers are waited for.
+func (up *Checkup) waits(running map[string]Trial) (answered func(server string), end func()) {
 	if up.Waits == nil {
 		return func(string) {}, func() {}
 	}
 	var names []string
 	for _, s := range up.config.Servers {
-		if !s.Disabled {
+		if _, ok := running[s.Name]; !ok && !s.Disabled {
 			names = append(names, s.Name)
 		}
 	}
@@ -100,6 +107,8 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	switch {
 	case t.OK && len(t.Tools) == 0:
 		f = warning(t.Name, "it is connected and has no tools", "look at its tools.allow and tools.deny, and at what it needs to have some")
+	case t.running:
+		return fine(t.Name, count(len(t.Tools), "tool")+", at the bridge that runs")
 	case t.OK:
 		return fine(t.Name, fmt.Sprintf("%s, in %s", count(len(t.Tools), "tool"), t.TookText()))
 	case t.State == string(upstream.NeedsLogin):

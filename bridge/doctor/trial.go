@@ -31,6 +31,8 @@ type Trial struct {
 
 	Listed []upstream.Tool `json:"-"`
 
+	running bool // it is connected to a bridge that runs, and was not tried
+
 	kept  *upstream.BoxStatus // what kept its program; nil if it ran none here
 	lacks []string            // the steps of its box that do not hold
 }
@@ -75,6 +77,20 @@ func BoxWords(all []Trial, from map[string]string) []string {
 		}
 	}
 	return lines
+}
+
+// Running is a server that a bridge that runs is connected to, as that says; ok is false if
+// it has to be tried.
+func Running(s upstream.Status, listed []upstream.Tool) (t Trial, ok bool) {
+	if s.State != upstream.Connected && s.State != upstream.Idle || len(listed) == 0 {
+		return t, false
+	}
+	t = Trial{Name: s.Name, OK: true, State: string(s.State), Tools: []string{}, Protocol: s.Protocol, Program: s.Program, Version: s.Version, Listed: listed, running: true}
+	t.Box, t.kept, t.lacks = tried(s.Box), s.BoxStatus(), s.Box.Lacks()
+	for _, tool := range listed {
+		t.Tools = append(t.Tools, tool.Name)
+	}
+	return t, true
 }
 
 // Try connects to one server and disconnects again. Some programs get their login by

@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -56,6 +57,9 @@ type Options struct {
 	Await func(ctx context.Context, server string)
 	// Gather, if not nil, waits a short time for all such servers together.
 	Gather func(ctx context.Context)
+	// Previewed, if not nil, is told what could be read of a script before it makes a
+	// call. It must not block.
+	Previewed func(analysis.Report)
 	// Approvers reports whether anybody could answer on an authenticated channel;
 	// nil means that nobody ever can.
 	Approvers func() bool
@@ -84,6 +88,7 @@ type Gate struct {
 	broker    *approval.Broker
 	await     func(ctx context.Context, server string)
 	gather    func(ctx context.Context)
+	previewed func(analysis.Report)
 	approvers func() bool
 	conf      Configuration
 	prints    []byte // key of fingerprints
@@ -113,7 +118,10 @@ func New(view *View, o Options) *Gate {
 	if o.Gather == nil {
 		o.Gather = func(context.Context) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
+	if o.Previewed == nil {
+		o.Previewed = func(analysis.Report) {}
+	}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)

@@ -173,6 +173,7 @@ func inputArgs(input json.RawMessage) canon.Args {
 // shown to whoever is asked, and decide nothing; those that people would be asked about
 // may be put to them beforehand.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
+	r.gate.previewed(report)
 	report.Calls = slices.Clone(report.Calls)
 	for i := range report.Calls {
 		if tool, ok := r.Names.Find(r.gate.View().Catalog, report.Calls[i].Name); ok {

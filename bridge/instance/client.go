@@ -13,8 +13,8 @@ import (
 	"codemode-bridge/bridge/filelock"
 )
 
-// errNoInstance says that a rendezvous has no instance, or one that is about to end.
-var errNoInstance = errors.New("no bridge runs here")
+// ErrNoInstance says that a rendezvous has no instance, or one that is about to end.
+var ErrNoInstance = errors.New("no bridge runs here")
 
 // between is the pause between two attempts while others start an instance.
 const between = 10 * time.Millisecond
@@ -25,7 +25,7 @@ const between = 10 * time.Millisecond
 func (r *Rendezvous) Join(ctx context.Context, start func(context.Context) error) (*Conn, error) {
 	for {
 		c, err := r.ask(ctx, askServe, "")
-		if !errors.Is(err, errNoInstance) {
+		if !errors.Is(err, ErrNoInstance) {
 			return c, err
 		}
 		if err := r.startOne(ctx, start); err != nil {
@@ -80,7 +80,7 @@ func (r *Rendezvous) dial(ctx context.Context) (*net.UnixConn, error) {
 	case err == nil:
 		return c.(*net.UnixConn), nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, errNoInstance
+		return nil, ErrNoInstance
 	}
 	return nil, fmt.Errorf("connecting to the bridge that runs: %w", err)
 }
@@ -96,6 +96,14 @@ type Status struct {
 	Runs    int            `json:"runs"`
 	// Refused says why the configuration on disk was not taken over; empty if it was.
 	Refused string `json:"refused,omitempty"`
+	// Endpoint is where a process serves that only answers here: see Answer.
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// A State is a status with what the bridge adds to it, for programs of its version.
+type State struct {
+	Status
+	More json.RawMessage `json:"more,omitempty"`
 }
 
 // A ClientStatus is one client connection of an instance.
@@ -124,12 +132,31 @@ const statusTime = 10 * time.Second
 
 // Status asks the instance for its status.
 func (r *Rendezvous) Status(ctx context.Context) (s Status, err error) {
+	err = r.inquire(ctx, askStatus, &s)
+	return s, err
+}
+
+// State asks the instance for its state.
+func (r *Rendezvous) State(ctx context.Context) (s State, err error) {
+	err = r.inquire(ctx, askState, &s)
+	return s, err
+}
+
+// inquire reads one JSON value. It ends with ctx, and after statusTime at the latest.
+func (r *Rendezvous) inquire(ctx context.Context, what string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	conn, err := r.ask(ctx, askStatus, "")
+	conn, err := r.ask(ctx, what, "")
 	if err != nil {
-		return s, err
+		return err
 	}
 	defer conn.Close()
-	return s, json.NewDecoder(conn).Decode(&s)
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	if err := json.NewDecoder(conn).Decode(into); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("reading what the bridge that runs says: %w", err)
+	}
+	return nil
 }

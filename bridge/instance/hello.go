@@ -26,6 +26,7 @@ const (
 	askServe  = "serve"  // its client is served
 	askTalk   = "talk"   // what the instance says on its standard error, for a connection that is served
 	askStatus = "status" // one JSON value, for which no identity is needed
+	askState  = "state"  // likewise: the status with what the bridge adds to it
 )
 
 // A hello is the client process's line.
@@ -85,9 +86,9 @@ func (r *Rendezvous) receive(u *net.UnixConn) (*Conn, error) {
 	switch {
 	case h.Join != protocol:
 		return refuse(fmt.Sprintf("this bridge speaks version %d of the way to join, not %d", protocol, h.Join))
-	case h.Ask != askStatus && h.Identity != hex.EncodeToString(r.digest):
+	case h.Ask != askStatus && h.Ask != askState && h.Identity != hex.EncodeToString(r.digest):
 		return refuse("the window is not like those that this bridge serves")
-	case h.Ask != askServe && h.Ask != askTalk && h.Ask != askStatus:
+	case h.Ask != askServe && h.Ask != askTalk && h.Ask != askStatus && h.Ask != askState:
 		return refuse(fmt.Sprintf("%.20q cannot be asked for", h.Ask))
 	}
 	return &Conn{UnixConn: u, ask: h.Ask, client: h.Client, pid: h.PID}, nil
@@ -113,7 +114,7 @@ func (r *Rendezvous) greet(u *net.UnixConn, ask, client string) (*Conn, error) {
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, errors.New("the bridge that runs does not answer")
 	case err != nil:
-		return nil, errNoInstance // it is ending
+		return nil, ErrNoInstance // it is ending
 	case c.Welcome.Refused != "":
 		return nil, errors.New(c.Welcome.Refused)
 	case c.Welcome.Join != protocol:

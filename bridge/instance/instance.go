@@ -26,7 +26,9 @@ type Bridge struct {
 	// Refused says why the configuration on disk was not taken over; empty if it was.
 	// Nil: it always is.
 	Refused func() string
-	Logger  *slog.Logger
+	// More is what a state has beside the status; nil: nothing.
+	More   func() any
+	Logger *slog.Logger
 }
 
 // Options are the settings of an instance.
@@ -36,6 +38,8 @@ type Options struct {
 	Log string
 	// Linger is how long it goes on after the last client has gone; zero: not at all.
 	Linger time.Duration
+	// Endpoint is where a process serves that only answers; empty for an instance.
+	Endpoint string
 }
 
 // An Instance is a shared bridge: it serves client connections, each as a session
@@ -145,8 +149,49 @@ func (i *Instance) handle(ctx context.Context, conn *Conn) {
 			conn.SetDeadline(time.Now().Add(statusTime))
 			_ = json.NewEncoder(conn).Encode(i.status()) // whoever asked may have gone
 		}
+	case askState:
+		if conn.accept(Welcome{PID: os.Getpid()}) == nil {
+			conn.SetDeadline(time.Now().Add(statusTime))
+			_ = i.tellState(conn) // likewise
+		}
 	}
 	conn.Close()
+}
+
+// Answer lets a process that serves no windows answer here what its status and state are,
+// until end is called, which also gives the rendezvous back, as an error does. Of the bridge, Serve is not
+// used: nobody can join.
+func Answer(l *Listener, o Options, b Bridge) (end func(), err error) {
+	if err := l.Open(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	i := New(l, o)
+	i.bridge, i.ending = b, true
+	handled := make(chan struct{})
+	go func() {
+		defer close(handled)
+		l.Serve(func(c *Conn) { i.handle(context.Background(), c) }, func(err error) {
+			b.Logger.Debug("a question about this bridge was refused", "err", err)
+		})
+	}()
+	return func() {
+		l.Stop()
+		<-handled
+		l.Close()
+	}, nil
+}
+
+func (i *Instance) tellState(conn io.Writer) error {
+	s := State{Status: i.status()}
+	if i.bridge.More != nil {
+		more, err := json.Marshal(i.bridge.More())
+		if err != nil {
+			return fmt.Errorf("writing what there is beside the status: %w", err)
+		}
+		s.More = more
+	}
+	return json.NewEncoder(conn).Encode(s)
 }
 
 // enter makes a connection a client; nil if the instance is about to end.
@@ -242,7 +287,7 @@ func (i *Instance) endLocked() {
 }
 
 func (i *Instance) status() Status {
-	s := Status{PID: os.Getpid(), Version: i.options.Version, Since: i.began, Clients: []ClientStatus{}, Servers: []ServerStatus{}}
+	s := Status{PID: os.Getpid(), Version: i.options.Version, Since: i.began, Clients: []ClientStatus{}, Servers: []ServerStatus{}, Endpoint: i.options.Endpoint}
 	i.mu.Lock()
 	for _, c := range i.clients {
 		s.Clients = append(s.Clients, ClientStatus{PID: c.conn.pid, Since: c.since})

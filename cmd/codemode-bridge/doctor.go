@@ -39,8 +39,8 @@ func doctorCommand(con *console) *cobra.Command {
 	limit := 30 * time.Second
 	c := &cobra.Command{
 		Use: "doctor", Short: "Find what is wrong with this installation, and say what to do", Args: cli.NoArgs,
-		Long: "Looks at the configuration, connects to every server, and looks at logins, the sandbox, the audit log, the ports\n" +
-			"and the configurations of your clients. It changes nothing. The exit code is 1 if something does not work;\n" +
+		Long: "Looks at the configuration, connects to every server that no running bridge of this configuration is connected to,\n" +
+			"and looks at logins, the sandbox, the audit log, the ports and the configurations of your clients. It changes nothing. The exit code is 1 if something does not work;\n" +
 			"warnings alone leave it 0.",
 		RunE: func(c *cobra.Command, _ []string) error { return examine(c.Context(), con, limit) },
 	}
@@ -118,8 +118,20 @@ func examination(ctx context.Context, con *console, path string, limit time.Dura
 			return examined(con, cfg, logins), nil
 		},
 		Waits: func(servers []string) (answered func(string), end func()) {
-			said := con.Wait(servers)
+			said := con.waitFor(servers)
 			return said.Answered, said.Close
+		},
+		Running: func(ctx context.Context) map[string]doctor.Trial {
+			all := map[string]doctor.Trial{}
+			if told := askRunning(ctx, con, cfg, []string{}); told != nil {
+				tools := told.Tools()
+				for _, s := range told.States() {
+					if t, ok := doctor.Running(s, tools[s.Name]); ok {
+						all[s.Name] = t
+					}
+				}
+			}
+			return all
 		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },

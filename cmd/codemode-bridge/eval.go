@@ -5,24 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"os"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/evalview"
-	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/evalcmd"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
 
@@ -37,7 +31,7 @@ func evalCommand(con *console) *cobra.Command {
   codemode-bridge eval --script weekly_report --input '{"days": 7}'
   echo 'return 1 + 1' | codemode-bridge eval -`,
 		RunE: func(c *cobra.Command, args []string) error {
-			source, err := readScript(con, o.file, o.saved, args)
+			source, err := evalcmd.ReadScript(&con.Console, o.file, o.saved, args)
 			if err != nil {
 				return err
 			}
@@ -46,18 +40,19 @@ func evalCommand(con *console) *cobra.Command {
 			}
 			return onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) error {
 				sayAsked(con, p)
+				p.start.Source = source
 				if o.profile == evalProfile {
 					o.profile = ""
 				}
 				if _, err := namedProfile(p.cfg.Profiles, cmp.Or(o.profile, evalProfile)); err != nil {
 					return err
 				}
-				result, err := p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), sayUnasked(con))
+				result, err := p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), evalcmd.Unasked(&con.Console))
 				if err != nil {
 					return err
 				}
 				// Before the servers are closed: nobody waits for that.
-				if err := printAnswer(con, result, o.media); ctx.Err() == nil {
+				if err := evalcmd.Print(&con.Console, result, o.media); ctx.Err() == nil {
 					return err
 				}
 				return context.Cause(ctx)
@@ -75,57 +70,42 @@ func evalCommand(con *console) *cobra.Command {
 	return c
 }
 
-// readScript returns the source of the script that the command line names.
-func readScript(con *console, file, saved string, args []string) (string, error) {
-	switch {
-	case file != "" && len(args) > 0:
-		return "", &cli.UsageError{Err: errors.New("give the script as an argument or with --file, not both")}
-	case saved != "" && (file != "" || len(args) > 0):
-		return "", &cli.UsageError{Err: errors.New("--script names a saved script; give no other beside it")}
-	case saved != "":
-		return scripts.Call(saved), nil
-	case file == "-" || len(args) == 1 && args[0] == "-":
-		b, err := io.ReadAll(io.LimitReader(con.In, 16<<20))
-		return string(b), err
-	case file != "":
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return "", &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
-		}
-		return string(b), nil
-	case len(args) == 1:
-		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
-			return "", &cli.UsageError{Err: fmt.Errorf("%s is a file: eval --file %s runs it", args[0], args[0])}
-		}
-		return args[0], nil
-	default:
-		return "", &cli.UsageError{Err: errors.New("no script: give it as an argument, with --file, on standard input with -, or a saved one with --script")}
-	}
-}
-
-// once builds a bridge, waits for its servers, and calls do with it, which must not
-// call a tool.
+// once is onceTold with the configuration on disk, and all servers.
 func once(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
-	return withoutRecords(ctx, con, cfg, do)
+	return onceTold(ctx, con, cfg, nil, do)
 }
 
-// withoutRecords is once with a configuration that was already read, and not changed.
-func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
-	cfg, err := con.withSecrets(ctx, cfg)
-	if err != nil {
-		return err
+// onceTold calls do, which must not call a tool, with a bridge that knows the state of the
+// named servers, or of all for nil: from the bridge that runs with this configuration, or
+// by connecting to them, for which alone secrets are asked for.
+func onceTold(ctx context.Context, con *console, cfg *config.Config, names []string, do func(context.Context, *parts) error) error {
+	told := askRunning(ctx, con, cfg, names)
+	lives := resting
+	if told == nil {
+		lives = brief
+		var below []string
+		for _, name := range names {
+			below = append(below, ofServer(name)...)
+		}
+		var err error
+		if cfg, err = con.withSecrets(ctx, cfg, below...); err != nil {
+			return err
+		}
 	}
-	return onceReady(ctx, con, cfg, do)
-}
-
-// onceReady is withoutRecords with a configuration that has its secrets.
-func onceReady(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
-	return onceWith(ctx, con, cfg, brief, func(ctx context.Context, p *parts) error {
-		p.ready(ctx, con)
+	if names != nil {
+		cfg.Servers = maps.Clone(cfg.Servers)
+		maps.DeleteFunc(cfg.Servers, func(name string, _ *config.Server) bool { return !slices.Contains(names, name) })
+	}
+	return onceWith(ctx, con, cfg, lives, func(ctx context.Context, p *parts) error {
+		if told != nil {
+			p.hear(told)
+		} else {
+			p.ready(ctx, con)
+		}
 		return do(ctx, p)
 	}, openNothing)
 }
@@ -141,7 +121,8 @@ func onceResting(ctx context.Context, con *console, do func(context.Context, *pa
 }
 
 // onceRecorded is once for a do that may call tools: its calls are recorded like a
-// client's, and like those each waits for its own server alone.
+// client's, and like those each waits for its own server alone. No server starts before
+// parts.start says so.
 func onceRecorded(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -153,7 +134,7 @@ func onceRecorded(ctx context.Context, con *console, do func(context.Context, *p
 	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
 		return err
 	}
-	return onceWith(ctx, con, cfg, brief, func(ctx context.Context, p *parts) error {
+	return onceWith(ctx, con, cfg, single, func(ctx context.Context, p *parts) error {
 		if err := p.reloads.begin(ctx, cfg); err != nil {
 			return err
 		}
@@ -195,31 +176,11 @@ func onceWith(ctx context.Context, con *console, cfg *config.Config, lives lifet
 	return do(ctx, p)
 }
 
-// sayUnasked returns a function that says, once for each tool, that calls were denied
-// because there was nobody to ask. The script may have caught the error, and then
-// nothing else would tell.
-func sayUnasked(con *console) func(*approval.DeniedError) {
-	var mu sync.Mutex
-	said := map[string]bool{}
-	return func(e *approval.DeniedError) {
-		mu.Lock()
-		defer mu.Unlock()
-		if said[e.Tool] {
-			return
-		}
-		said[e.Tool] = true
-		fmt.Fprintln(con.Err, "denied:", canon.EscapeLines(e.Message))
-		if len(said) == 1 && e.Reason == approval.NoApprover {
-			con.Told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
-		}
-	}
-}
-
 // complain says which servers could not be reached: with the reasons for one or two;
 // for more, whose reasons nobody would read each time, with how to find out.
 func complain(con *console, p *parts) {
 	var down, why []string
-	for _, s := range p.upstreams.Status() {
+	for _, s := range p.states() {
 		switch {
 		case s.Login != "": // and the program that waits for it ends with us
 			con.Told("server %s: its program waits for a login: %s", s.Name, typed(con, "servers test "+s.Name))
@@ -234,37 +195,4 @@ func complain(con *console, p *parts) {
 	for i, name := range down {
 		con.Told("server %s: %s", name, why[i])
 	}
-}
-
-// printAnswer prints the answer of an eval tool: the result to standard output, logs,
-// notes and errors to standard error.
-func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) error {
-	answer, err := evalview.Read(result)
-	if err != nil {
-		return err
-	}
-	if err := evalview.WriteMedia(con.Err, result.Content, mediaDir); err != nil {
-		return err
-	}
-	if con.JSON {
-		if err := con.PrintJSON(answer.Whole); err != nil {
-			return err
-		}
-	} else {
-		for _, line := range answer.Said {
-			fmt.Fprintln(con.Err, canon.EscapeLines(line))
-		}
-		if answer.Result != nil {
-			if err := con.PrintJSON(answer.Result); err != nil {
-				return err
-			}
-		}
-	}
-	switch {
-	case answer.Denied:
-		return &cli.ExitError{Code: cli.ExitDenied}
-	case answer.Failed:
-		return &cli.ExitError{Code: cli.ExitFailed}
-	}
-	return nil
 }

@@ -119,6 +119,7 @@ var table = map[string][]string{
 	"docs/examples/shop": {},
 
 	"cmd/codemode-bridge": {
+		"analysis",
 		"bridge",
 		"bridge/admin",
 		"bridge/alive",
@@ -165,6 +166,8 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/boxcmd",
 		"cmd/codemode-bridge/cautions",
 		"cmd/codemode-bridge/cli",
+		"cmd/codemode-bridge/evalcmd",
+		"cmd/codemode-bridge/running",
 		"cmd/codemode-bridge/secretscmd",
 		"cmd/codemode-bridge/setupcmd",
 		"cmd/codemode-bridge/statuscmd",
@@ -180,11 +183,13 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/boxcmd":       {"bridge/config", "bridge/learned", "bridge/setup", "bridge/upstream", "bridge/workspace", "cmd/codemode-bridge/cli", "sandbox/confine"},
 	"cmd/codemode-bridge/cautions":     {"bridge/canon", "bridge/config"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
+	"cmd/codemode-bridge/evalcmd":      {"bridge/approval", "bridge/canon", "bridge/evalview", "bridge/scripts", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/running":      {"bridge/canon", "bridge/config", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/toolscmd":     {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/config", "bridge/ledger", "bridge/lines", "bridge/lockfile", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/upstreams":    {"bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
+	"cmd/codemode-bridge/upstreams":    {"analysis", "bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},
 	"cmd/codemode-worker":              {"sandbox/confine", "sandbox/worker"},
 }
 

@@ -96,6 +96,8 @@ var about = map[string]string{
 	"cmd/codemode-bridge/cautions":     "what is no mistake in a configuration, and probably not meant",
 	"cmd/codemode-bridge/cli":          "what all commands share: streams, printing, checks of arguments, exit codes",
 	"cmd/codemode-bridge/secretscmd":   "the commands about the secrets that the system's keyring keeps",
+	"cmd/codemode-bridge/evalcmd":      "what the commands that run a script read and print",
+	"cmd/codemode-bridge/running":      "gets the state and tools of servers from a bridge that runs, for commands",
 	"cmd/codemode-bridge/setupcmd":     "the commands that set the bridge up: init, install, uninstall",
 	"cmd/codemode-bridge/statuscmd":    "the command that shows the running bridges, and how each serve is known to it",
 	"cmd/codemode-bridge/toolscmd":     "the commands about the tools that scripts can call",

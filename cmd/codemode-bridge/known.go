@@ -75,7 +75,7 @@ func (p *parts) box(server string) gate.Box {
 	if s := p.config().Servers[server]; s == nil || s.Type != config.KindStdio {
 		return gate.Box{}
 	}
-	in := p.upstreams.Boxed(server)
+	in := p.boxed(server)
 	if in == nil {
 		return gate.Box{Says: upstream.NotConfined}
 	}

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
@@ -22,6 +24,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
@@ -45,6 +48,8 @@ type parts struct {
 	reloads   *reloads
 	pins      *pins.Store
 	views     *view.Maker
+	start     *upstreams.Start               // of eval: says which servers start first; nil: all start at once
+	told      atomic.Pointer[running.Bridge] // of a command: the bridge that knows its servers; see hear
 
 	started time.Time
 	cached  bool // there are tools of the last run to list
@@ -62,6 +67,7 @@ const (
 	lasting lifetime = iota // to serve clients
 	brief                   // for one command: its servers end fast
 	resting                 // likewise, and none of its servers is started until parts.only says so
+	single                  // like brief, for one script: parts.start starts the servers that it names first
 )
 
 // build puts a bridge together from the floor up. Servers connect in the background.
@@ -102,7 +108,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -117,12 +123,19 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(hidden(cfg, con.Env), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
-	if lives != resting {
+	switch lives {
+	case lasting, brief:
 		p.upstreams.Apply(p.specs(cfg))
+	case single:
+		p.start = upstreams.NewStart(p.upstreams, p.specs(cfg))
+	case resting:
 	}
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
+	if p.start != nil {
+		p.ended.Go(func() { p.start.Follow(following) })
+	}
 	return p, nil
 }
 
@@ -193,8 +206,11 @@ func (p *parts) configured(cfg *config.Config) view.Configured {
 
 // listed returns the tools of the servers that have listed theirs.
 func (p *parts) listed() map[string][]catalog.Definition {
-	all := map[string][]catalog.Definition{}
-	for name, tools := range p.upstreams.Tools() {
+	all, of := map[string][]catalog.Definition{}, p.upstreams.Tools()
+	if told := p.told.Load(); told != nil {
+		of = told.Tools()
+	}
+	for name, tools := range of {
 		all[name] = definitions(tools)
 	}
 	return all
@@ -202,7 +218,7 @@ func (p *parts) listed() map[string][]catalog.Definition {
 
 // absent says why a server has not listed its tools, as [view.Options] wants it.
 func (p *parts) absent(server string) (state, why string) {
-	for _, st := range p.upstreams.Status() {
+	for _, st := range p.states() {
 		switch {
 		case st.Name != server:
 		case st.State == upstream.NeedsLogin, st.Login != "":
@@ -259,7 +275,7 @@ func (p *parts) config() *config.Config {
 func (p *parts) ready(ctx context.Context, con *console) {
 	var waiting sync.WaitGroup
 	names := p.upstreams.Pending()
-	said := con.Wait(names)
+	said := con.waitFor(names)
 	for _, name := range names {
 		waiting.Go(func() {
 			p.upstreams.WaitReady(ctx, name)
@@ -307,6 +323,9 @@ func (p *parts) awaitList(ctx context.Context) {
 // gather returns when every server has listed its tools or failed, at the latest
 // firstWait after the start.
 func (p *parts) gather(ctx context.Context) {
+	if p.start != nil {
+		p.start.All()
+	}
 	until := p.started.Add(firstWait)
 	if time.Now().After(until) {
 		return // the views follow what comes later
@@ -317,8 +336,18 @@ func (p *parts) gather(ctx context.Context) {
 	p.views.Refresh()
 }
 
+// previewed starts the servers that the script of a command names.
+func (p *parts) previewed(report analysis.Report) {
+	if p.start != nil {
+		p.start.Previewed(report, p.gate.View().Owners)
+	}
+}
+
 // awaitServer waits until one server has listed its tools, or cannot.
 func (p *parts) awaitServer(ctx context.Context, server string) {
+	if p.start != nil {
+		p.start.For(server)
+	}
 	p.upstreams.Await(ctx, server)
 	p.views.Refresh()
 }

@@ -40,7 +40,8 @@ func profilesCommand(con *console) *cobra.Command {
 		Use: "explain profile tool [arguments]", Short: "Decide one call without making it, and show why", Args: cli.RangeArgs(2, 3),
 		Long: "Decides one call as the first of a run, without making it, and prints the decision,\n" +
 			"its reasons, and every list entry and rule with its outcome. The arguments are JSON.\n" +
-			"The tool is as its server listed it last; only if that is not known, its server is started.\n" +
+			"The tool is as the bridge has it that runs with this configuration, or else as its server listed it last; only if\n" +
+			"that is not known, its server is started.\n" +
 			"The profile " + evalProfile + " is the one that binds eval. The exit code is 0 whatever the decision.",
 		Example: `  codemode-bridge profiles explain supervised filesystem__write_file '{"path": "/etc/hosts"}'
   codemode-bridge profiles explain - time__now`,
@@ -154,9 +155,11 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	var x profileview.Explained
 	var title string
 	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
-		owners := p.gate.View().Owners(tool) // a box holds while its server runs
-		boxed := func(name string) bool { return p.cfg.Servers[name] != nil && p.cfg.Servers[name].Confine != nil }
-		if p.gate.View().Catalog.Resolve(tool).Tool == nil || slices.ContainsFunc(owners, boxed) {
+		owners := append([]string{}, p.gate.View().Owners(tool)...)
+		boxed := func(name string) bool { return p.cfg.Servers[name] != nil && p.cfg.Servers[name].Confine != nil } // it holds while its server runs
+		if told := askRunning(ctx, con, p.config(), owners); told != nil {
+			p.hear(told)
+		} else if p.gate.View().Catalog.Resolve(tool).Tool == nil || slices.ContainsFunc(owners, boxed) {
 			if err := p.only(ctx, con, owners...); err != nil {
 				return err
 			}

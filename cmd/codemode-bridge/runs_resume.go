@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/evalcmd"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -40,15 +41,16 @@ func resumeRunCommand(con *console) *cobra.Command {
 			}
 			var result *mcp.CallToolResult
 			err = onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) (err error) {
+				p.start.All() // its script has begun: what it calls next is not known
 				waited := sayWaiting(ctx, con, p, run)
 				defer waited()
-				result, err = p.server.Resume(ctx, run, "the command line", sayUnasked(con))
+				result, err = p.server.Resume(ctx, run, "the command line", evalcmd.Unasked(&con.Console))
 				return err
 			})
 			if err != nil {
 				return noRun(con, run, err)
 			}
-			return printAnswer(con, result, media)
+			return evalcmd.Print(&con.Console, result, media)
 		},
 	}
 	c.Flags().StringVar(&media, "media", "", "write emitted media into a `folder`")
@@ -199,7 +201,7 @@ func replayRunCommand(con *console) *cobra.Command {
 			for _, st := range steps {
 				printStep(con, st)
 			}
-			return printAnswer(con, result, "")
+			return evalcmd.Print(&con.Console, result, "")
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry", false, "call nothing (required: there is no other mode)")

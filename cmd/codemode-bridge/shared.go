@@ -12,11 +12,11 @@ import (
 	"slices"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -99,15 +99,9 @@ func (p *parts) shared() instance.Bridge {
 		Serve: func(ctx context.Context, client io.ReadWriteCloser) error {
 			return p.server.Serve(ctx, &mcp.IOTransport{Reader: client, Writer: client, MaxLineLength: -1})
 		},
+		More: func() any { return running.Of(p.config(), p.folder(), p.upstreams) },
 		Status: func() (servers []instance.ServerStatus, runs int) {
-			for _, u := range p.upstreams.Status() {
-				s := instance.ServerStatus{Name: u.Name, State: string(u.State), Tools: u.Tools, PID: u.PID, Sessions: u.Sessions, Why: u.Why(), Protocol: u.Protocol, Version: u.Version}
-				if box := u.BoxStatus(); box != nil {
-					s.Box, _ = canon.JSON(box) // texts alone
-				}
-				servers = append(servers, s)
-			}
-			return servers, p.server.Running()
+			return running.Statuses(p.upstreams.Status()), p.server.Running()
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/statuscmd"
 )
 
@@ -57,6 +58,7 @@ func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func
 	if pg != nil {
 		s.Page = pg.base
 	}
+	answers := p.answerCommands(con, s.Endpoint)
 	dir, err := servingFolder(con)
 	var a *statuscmd.Announcement
 	if err == nil {
@@ -64,13 +66,28 @@ func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func
 	}
 	if err != nil {
 		p.log.Warn("status does not know of this bridge", "err", err)
-		return func() {}
+		return answers
 	}
 	p.reloads.serving.Store(a)
 	p.reloads.announce() // what was refused before
 	return func() {
+		answers()
 		if err := a.Close(); err != nil {
 			p.log.Warn("status may show this bridge a while longer", "err", err)
 		}
 	}
+}
+
+// answerCommands lets commands ask a `serve` for the state of its servers, until end is
+// called. One that cannot be asked serves all the same.
+func (p *parts) answerCommands(con *console, endpoint string) (end func()) {
+	f, err := instanceFolders(con)
+	if err == nil {
+		end, err = running.Answer(f, p.config().File, instance.Options{Version: version, Endpoint: endpoint}, p.shared())
+	}
+	if err != nil {
+		p.log.Warn("commands cannot ask this bridge for its servers", "err", err)
+		return func() {}
+	}
+	return end
 }

@@ -61,7 +61,7 @@ func TestNobodyIsWaitedFor(t *testing.T) {
 func TestWaitingOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out sink
-		w := (&Console{Err: &out, Env: func(string) (string, bool) { return "", false }}).wait([]string{"a", "b"}, true)
+		w := (&Console{Err: &out, Env: func(string) (string, bool) { return "", false }}).wait([]string{"a", "b"}, true, nil)
 		time.Sleep(patience + redrawn/2)
 		w.Answered("a")
 		time.Sleep(redrawn)
@@ -72,6 +72,34 @@ func TestWaitingOnATerminal(t *testing.T) {
 		want := again + "0 of 2 servers answered; waiting for a, b (1 s)" + again + "1 of 2 servers answered; waiting for b (1 s)" + again + again
 		if got := out.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// Who hangs is told with the command that leaves it out: once in a pipe, in the line on a
+// terminal.
+func TestWhoHangsCanBeLeftOut(t *testing.T) {
+	disable := func(name string) string { return "codemode-bridge servers disable " + name }
+	none := func(string) (string, bool) { return "", false }
+	synctest.Test(t, func(t *testing.T) {
+		var pipe, terminal sink
+		w := (&Console{Err: &pipe}).WaitOr([]string{"a", "slow"}, disable)
+		on := (&Console{Err: &terminal, Env: none}).wait([]string{"slow"}, true, disable)
+		time.Sleep(2 * time.Second)
+		w.Answered("a")
+		time.Sleep(3*time.Second - time.Nanosecond)
+		if strings.Contains(pipe.String()+terminal.String(), "disable") {
+			t.Errorf("before five seconds have passed they say\n%s\n%s", pipe.String(), terminal.String())
+		}
+		time.Sleep(time.Hour)
+		w.Close()
+		on.Close()
+		want := "0 of 2 servers answered; waiting for a, slow\n1 of 2 servers answered; waiting for slow (5 s); codemode-bridge servers disable slow leaves it out\n"
+		if got := pipe.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if want := "waiting for slow (12 s); codemode-bridge servers"; !strings.Contains(terminal.String(), want) {
+			t.Errorf("on a terminal it never says %q", want)
 		}
 	})
 }

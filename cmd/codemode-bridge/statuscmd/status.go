@@ -33,11 +33,18 @@ type Bridge struct {
 // A report is what --json prints.
 type report struct {
 	Shared  []instance.Status `json:"shared"`  // by windows
-	Serving []Serving         `json:"serving"` // over HTTP
+	Serving []served          `json:"serving"` // over HTTP
 	// Configuration says what is wrong with the file on disk.
 	Configuration string `json:"configuration,omitempty"`
 	Do            string `json:"do,omitempty"`
 	others        []string
+}
+
+// A served is a `serve`, with what it answers if it can be asked.
+type served struct {
+	Serving
+	Servers []instance.ServerStatus `json:"servers,omitempty"`
+	Runs    *int                    `json:"runs,omitempty"`
 }
 
 // Command returns the command.
@@ -45,7 +52,7 @@ func (con *Bridge) Command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show the running bridges of this configuration", Args: cli.NoArgs,
 		Long: "Shows the bridges that run with this configuration: the processes that the windows of your clients share, with\n" +
-			"their servers, and each serve. Where the file on disk was changed and is not in force, it says why.",
+			"their servers, and each serve, likewise. Where the file on disk was changed and is not in force, it says why.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			file, err := con.File()
 			if err != nil {
@@ -59,16 +66,26 @@ func (con *Bridge) Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := report{Shared: []instance.Status{}, Serving: []Serving{}}
+			r := report{Shared: []instance.Status{}, Serving: []served{}}
+			answered := map[string]instance.Status{} // by address
 			for _, meeting := range instance.In(f, file) {
-				if s, err := meeting.Status(c.Context()); err == nil { // on an error it has ended, or is about to
+				s, err := meeting.Status(c.Context())
+				switch {
+				case err != nil: // it has ended, or is about to
+				case s.Endpoint != "":
+					answered[s.Endpoint] = s
+				default:
 					r.Shared = append(r.Shared, s)
 				}
 			}
 			slices.SortFunc(r.Shared, func(x, y instance.Status) int { return x.Since.Compare(y.Since) })
 			for _, s := range servings(dir) {
 				if s.File == file {
-					r.Serving = append(r.Serving, s)
+					one := served{Serving: s}
+					if is, ok := answered[s.Endpoint]; ok {
+						one.Servers, one.Runs = is.Servers, &is.Runs
+					}
+					r.Serving = append(r.Serving, one)
 				} else if !slices.Contains(r.others, s.File) {
 					r.others = append(r.others, s.File)
 				}
@@ -106,8 +123,16 @@ func (con *Bridge) print(r report) error {
 		if s.Page != "" {
 			line += ", page at " + s.Page
 		}
+		if s.Runs != nil {
+			line += ", " + cli.Count(*s.Runs, "run")
+		}
 		if _, err := fmt.Fprintln(con.Out, canon.Escape(line)); err != nil {
 			return err
+		}
+		if len(s.Servers) > 0 {
+			if err := con.Table(serverRows(s.Servers)); err != nil {
+				return err
+			}
 		}
 		con.refused(s.Refused)
 	}
@@ -138,8 +163,17 @@ func (con *Bridge) printShared(s instance.Status) error {
 		fmt.Fprintf(con.Out, " (%s)", strings.Join(pids, ", "))
 	}
 	fmt.Fprintf(con.Out, ", %s\n", cli.Count(s.Runs, "run"))
+	if err := con.Table(serverRows(s.Servers)); err != nil {
+		return err
+	}
+	con.refused(s.Refused)
+	return nil
+}
+
+// serverRows are the servers of a bridge, as a table.
+func serverRows(servers []instance.ServerStatus) [][]string {
 	table := [][]string{{"server", "state", "tools", "process", "of sessions", "why"}}
-	for _, one := range s.Servers {
+	for _, one := range servers {
 		pid := ""
 		if one.PID != 0 {
 			pid = strconv.Itoa(one.PID)
@@ -150,9 +184,5 @@ func (con *Bridge) printShared(s instance.Status) error {
 		}
 		table = append(table, []string{one.Name, one.State, strconv.Itoa(one.Tools), pid, own, cli.FirstLine(upstream.Brief(one.Why))})
 	}
-	if err := con.Table(table); err != nil {
-		return err
-	}
-	con.refused(s.Refused)
-	return nil
+	return table
 }
