@@ -14,13 +14,13 @@ import (
 )
 
 // The description of eval has what a model must know before its first script. Every other
-// rule is told by the answer that makes it matter; here each is, in such a run.
+// rule is told by the answer that makes it matter; here each is, in such a run. That long
+// text is built with array.join is said when the time runs out, which a busy machine
+// decides: TestAdvice of package sandbox has it, and the case "quadratic" of the worker.
 func TestRulesAppearWhereTheyMatter(t *testing.T) {
 	spec := asks(func(p *profiles.ProfileSpec) {
 		p.Asklist = []string{"b__*"}
 		p.ElicitationFallback = ptr(profiles.FallbackQueue.String())
-		cpu := profiles.Duration(300 * time.Millisecond)
-		p.Limits = &profiles.Limits{CPU: &cpu}
 	})
 	patience := profiles.Duration(50 * time.Millisecond)
 	spec.ClientPatience = &profiles.Patience{Default: &patience}
@@ -51,8 +51,6 @@ func TestRulesAppearWhereTheyMatter(t *testing.T) {
 			`return await codemode.a__image({})`, []string{`is media: emit(\"h`, `in your next script shows it to the user`}, "notes"},
 		{"nothing is kept between scripts, data is passed as input", "Nothing is kept between scripts",
 			`return rowsOfBefore.length`, []string{"nothing is kept between scripts: pass data in `input`"}, "error"},
-		{"long text is built with array.join", "array.join",
-			`let s = ""; for (;;) s += "x".repeat(10)`, []string{"collect the parts in an array, and join it"}, "error"},
 		{"there is no process", "process", `return process.env`, []string{"there is no process here"}, "error"},
 		{"there are no modules and no files", "use a server's tool",
 			`return require("fs")`, []string{"what a library would do, a server's tool does"}, "error"},
@@ -83,6 +81,9 @@ func TestRulesAppearWhereTheyMatter(t *testing.T) {
 		if body, _ := res.StructuredContent.(map[string]any); body[row.member] == nil {
 			t.Errorf("%s: the structured answer has no %s: %v", row.rule, row.member, res.StructuredContent)
 		}
+	}
+	if strings.Contains(description, "array.join") {
+		t.Errorf("the description has what belongs to a script that took too long:\n%s", description)
 	}
 	// What stays, since it holds before anything has happened.
 	for _, rule := range []string{"return just what is needed", "ToolError", "Some calls wait for a person",
