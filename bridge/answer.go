@@ -27,6 +27,7 @@ type success struct {
 type failed struct {
 	Error   scriptError   `json:"error"`
 	Effects []gate.Effect `json:"effects"`
+	Next    string        `json:"next,omitempty"` // what the effects mean for another script
 	Logs    []string      `json:"logs,omitempty"`
 	Notes   []string      `json:"notes,omitempty"`
 	Run     string        `json:"run"`
@@ -82,6 +83,9 @@ func (r *run) failure() *mcp.CallToolResult {
 	}
 	f.Logs = logLines(r.end.result.Logs, r.end.result.LogsDropped)
 	f.Notes = r.notes()
+	if len(f.Effects) > 0 {
+		f.Next = effectsText(f.Effects)
+	}
 	structured, err := canon.JSON(f)
 	if err != nil {
 		return failure(r.end.err.Error())
@@ -114,6 +118,9 @@ func (r *run) notes() []string {
 			notes = append(notes, fmt.Sprintf("%s (call %d): %s edited the arguments before the call was sent. The script wrote %s; sent was %s",
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
 		}
+	}
+	if how := r.emitted.Note(r.end.result.Value, !r.session.brief); how != "" {
+		notes = append(notes, how)
 	}
 	notes = append(notes, r.gate.Remarks()...)
 	notes = append(notes, r.names.Notes(r.runner.o.Gate.View().Sees(r.gate.Profile))...)

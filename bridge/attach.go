@@ -250,11 +250,11 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		if at != "" {
 			next += ", and at approve_at"
 		}
-		body["next"] = next + "; when they have answered it, the run goes on by itself: then call eval_resume with " + a.names() + " for its result"
+		body["next"] = next + ", and stop; when they have answered it, the run goes on by itself: then call eval_resume with " + a.names() + " for its result"
 	case at != "":
 		body["next"] = "give the user approve_at and stop; call eval_resume with " + a.names() + " only after they say that it is done"
 	default:
-		body["next"] = "tell the user that their answer is needed; when they are ready, call eval_resume with " + a.names() + ", which asks them again"
+		body["next"] = "tell the user that their answer is needed, and stop; when they are ready, call eval_resume with " + a.names() + ", which asks them again"
 	}
 	if until := a.until(); dialog.IsZero() && !until.IsZero() {
 		body["next"] = body["next"].(string) + "; without an answer it is a no at " + wording.Clock(until, now, nil)

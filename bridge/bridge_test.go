@@ -369,36 +369,77 @@ func TestToolsFollowTheView(t *testing.T) {
 	b := newBench(t, profiles.Spec{})
 	changed := make(chan struct{}, 16)
 	c := b.connect(t, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
-	names := func() []string {
-		res, err := c.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all []string
-		for _, tool := range res.Tools {
-			all = append(all, tool.Name)
-		}
-		return all
-	}
-	if got := names(); !slices.Equal(got, []string{"eval", "get_tools", "search_tools"}) {
+	names := func() []string { return listedTools(t, c) }
+	if got := names(); !slices.Equal(got, []string{"eval"}) {
 		t.Errorf("tools %q", got)
 	}
 	b.Replace(newView(t, profiles.Spec{Profiles: map[string]*profiles.ProfileSpec{"safe": {Allowlist: []string{"b__*", "search_tools"}}}}, "new"))
 	<-changed
-	if got := names(); !slices.Equal(got, []string{"codemode_eval_safe", "eval", "eval_resume", "get_tools", "search_tools"}) {
+	if got := names(); !slices.Equal(got, []string{"codemode_eval_safe", "eval", "eval_resume"}) {
 		t.Errorf("tools %q", got)
 	}
 	// Where the default profile is the only one, eval stands for both.
 	b.Replace(newView(t, profiles.Spec{DefaultProfile: ptr("safe"), Profiles: map[string]*profiles.ProfileSpec{"safe": {Allowlist: []string{"b__*", "search_tools", "get_tools"}}}}, "new"))
 	<-changed
-	if got := names(); !slices.Equal(got, []string{"eval", "eval_resume", "get_tools", "search_tools"}) {
+	if got := names(); !slices.Equal(got, []string{"eval", "eval_resume"}) {
 		t.Errorf("tools %q", got)
 	}
 	b.Replace(newView(t, profiles.Spec{}))
 	<-changed
-	if got := names(); !slices.Equal(got, []string{"eval", "get_tools", "search_tools"}) {
+	if got := names(); !slices.Equal(got, []string{"eval"}) {
 		t.Errorf("tools %q", got)
 	}
+}
+
+// The tools that search are listed where there is something to search: where not all tools
+// are in the descriptions. They answer in any case.
+func TestSearchIsListedWhereItIsNeeded(t *testing.T) {
+	b := newBench(t, profiles.Spec{})
+	changed := make(chan struct{}, 16)
+	c := b.connect(t, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
+	is := func(what string, want ...string) {
+		t.Helper()
+		if got := listedTools(t, c); !slices.Equal(got, want) {
+			t.Errorf("%s: tools %q, want %q", what, got, want)
+		}
+		if out, failed := call(t, c, "search_tools", map[string]any{"query": "echo"}); failed || !strings.Contains(out, "a__echo") {
+			t.Errorf("%s: search_tools says %s", what, out)
+		}
+	}
+	is("all declared", "eval")
+	many := make([]string, 60)
+	for i := range many {
+		many[i] = fmt.Sprintf("tool_%d", i)
+	}
+	b.Replace(newView(t, profiles.Spec{}, many[:12]...))
+	<-changed
+	is("all signed", "eval")
+	b.Replace(newView(t, profiles.Spec{}, many...))
+	<-changed
+	is("too many", "eval", "get_tools", "search_tools")
+	// One eval tool shows all that it may call, the other does not.
+	b.Replace(newView(t, profiles.Spec{Profiles: map[string]*profiles.ProfileSpec{"few": {Allowlist: []string{"b__*", "search_tools"}}}}, many...))
+	<-changed
+	is("too many for one of them", "codemode_eval_few", "eval", "eval_resume", "get_tools", "search_tools")
+	b.Replace(newView(t, profiles.Spec{}))
+	<-changed
+	is("few again", "eval")
+	from := catalog.Sources{Servers: []catalog.Server{{Name: "a", Tools: []catalog.Definition{{Name: "echo"}}}}, Absent: []catalog.Absent{{Server: "late", Why: "connecting"}}}
+	b.Replace(&gate.View{Profiles: b.o.Gate.View().Profiles, Catalog: from.Build(), Awaited: []string{"late"}})
+	<-changed
+	is("one is missing", "eval", "get_tools", "search_tools")
+}
+
+func listedTools(t *testing.T, c *mcp.ClientSession) (all []string) {
+	t.Helper()
+	res, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range res.Tools {
+		all = append(all, tool.Name)
+	}
+	return all
 }
 
 func TestReplaceWithTheSameTellsNobody(t *testing.T) {

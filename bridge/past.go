@@ -127,6 +127,7 @@ func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle 
 		p.r.gate.Recall(c.Position, *known.Past, known.value)
 	}
 	p.r.session.handles.Restore(known.Items)
+	p.r.emitted.Saw(known.Items)
 	if known.Media != nil {
 		content, err := p.r.session.handles.Content(known.Media)
 		if err == nil {

@@ -341,6 +341,7 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply
 	if err != nil {
 		got = sandbox.Reply{Err: thrown(err)}
 	}
+	r.emitted.Saw(on.Made)
 	return scriptReply{got, on.Made}
 }
 

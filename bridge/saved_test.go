@@ -41,7 +41,7 @@ func TestSavedScripts(t *testing.T) {
 		{"run", `return await codemode.run("twice", {n: 4})`, "8"},
 		{"run in parallel", `return Promise.all([1, 2, 3].map(n => codemode.run("twice", {n})))`, "[2,4,6]"},
 		{"an error", "const x = 1;\nreturn await codemode.run('careless')",
-			"ReferenceError: missing is not defined (in saved script careless, line 2, column 8) (line 2, column 14)\n  1 | const x = 1;\n> 2 | return await codemode.run('careless')\n    |              ^\nsaved script careless:\n  1 | await codemode.a__echo({});\n> 2 | return missing;\n    |        ^\nEffects: calls: 1 done. Done, and not known to be repeatable, so don't repeat: a__echo (call 2). Run "},
+			"ReferenceError: missing is not defined (in saved script careless, line 2, column 8) (line 2, column 14)\n  1 | const x = 1;\n> 2 | return await codemode.run('careless')\n    |              ^\nsaved script careless:\n  1 | await codemode.a__echo({});\n> 2 | return missing;\n    |        ^\nHint: nothing is kept between scripts: pass data in `input`, return what is needed later\nEffects: calls: 1 done. Done, and not known to be repeatable, so don't repeat: a__echo (call 2). Run "},
 		{"a wrong input", `return await codemode.run("twice", {n: "4"})`, `ArgumentError: run("twice") was not sent: args.n must be number, got string. Declaration: codemode.run("twice", input: {n: number}): Promise<unknown> (line 1`},
 		{"no such script", `return await codemode.run("twise", {})`, `UnknownToolError: there is no saved script run("twise"); did you mean run("twice")? (line 1`},
 		{"a broken script", `return await codemode.run("half", {})`, "UnknownToolError: saved script half can't be run: line 1: the description is missing (line 1"},

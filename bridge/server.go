@@ -9,6 +9,7 @@ package bridge
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/dialogs"
@@ -38,6 +39,8 @@ type Server struct {
 
 	rebuild sync.Mutex        // held while tools are rewritten
 	tools   map[string]string // guarded by rebuild, by name: the tool as it was added
+
+	unlisted atomic.Pointer[[]string] // names of tools that are called without being listed
 }
 
 // New makes a server that shows the tools of the gate's present view.
@@ -136,7 +139,11 @@ func (s *Server) awaitTools(next mcp.MethodHandler) mcp.MethodHandler {
 		if method == "tools/list" {
 			s.o.Ready(ctx)
 		}
-		return next(ctx, method, req)
+		result, err := next(ctx, method, req)
+		if err == nil {
+			s.list(result)
+		}
+		return result, err
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 func (s *Server) retool() {
 	s.rebuild.Lock()
 	defer s.rebuild.Unlock()
-	want := s.wanted(s.o.Gate.View())
+	want, unlisted := s.wanted(s.o.Gate.View())
+	s.unlisted.Store(&unlisted) // before clients are told
 	for name := range s.tools {
 		if _, ok := want[name]; !ok {
 			s.mcp.RemoveTools(name)
@@ -40,20 +41,33 @@ func (s *Server) retool() {
 	}
 }
 
+// list leaves out of a list of tools those that a client need not see: where every tool
+// of every server is in the descriptions, there is nothing to search. They answer if they
+// are called, since not every client takes notice when a list changes.
+func (s *Server) list(result mcp.Result) {
+	if all, ok := result.(*mcp.ListToolsResult); ok {
+		unlisted := *s.unlisted.Load()
+		all.Tools = slices.DeleteFunc(slices.Clone(all.Tools), func(t *mcp.Tool) bool { return slices.Contains(unlisted, t.Name) })
+	}
+}
+
 type offered struct {
 	tool    *mcp.Tool
 	handler mcp.ToolHandler
 }
 
-// wanted are the tools that clients see under a view, by name.
-func (s *Server) wanted(view *gate.View) map[string]offered {
-	all := make(map[string]offered)
+// wanted are the tools that clients may call under a view, by name, and which of them
+// they need not see.
+func (s *Server) wanted(view *gate.View) (all map[string]offered, unlisted []string) {
+	all = make(map[string]offered)
 	offer := func(t *mcp.Tool, h mcp.ToolHandler) { all[t.Name] = offered{t, h} }
+	search := s.o.Full // whether anything must be searched for
 	eval := func(name, title, profile string) {
-		offer(surface.Eval(name, title, view.Sees(profile), view.ReadOnly(profile)),
-			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return s.eval(ctx, req, profile)
-			})
+		tool, listed := surface.Eval(name, title, view.Sees(profile), view.ReadOnly(profile))
+		search = search || !listed
+		offer(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.eval(ctx, req, profile)
+		})
 	}
 	eval("eval", "Run a script", "")
 	for _, profile := range view.Profiles.Names() {
@@ -66,6 +80,9 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 	for _, t := range surface.Discovery(s.o.Full) {
 		if slices.Contains(sees, t.Name) {
 			offer(t, s.discover)
+			if !search {
+				unlisted = append(unlisted, t.Name)
+			}
 		}
 	}
 	if len(view.Profiles.Names()) > 0 { // nothing else asks people, so that a run pauses
@@ -76,7 +93,7 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 			return s.status(ctx, req), nil
 		})
 	}
-	return all
+	return all, unlisted
 }
 
 // A Status is how the bridge is, at one moment.

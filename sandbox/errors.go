@@ -58,6 +58,7 @@ type LimitError struct {
 	Position analysis.Position
 	Frame    string
 	Stack    []string
+	Advice   string // what the worker says of the place, if it knows better than Hint
 }
 
 func (e *LimitError) Error() string {
@@ -83,6 +84,9 @@ func (e *LimitError) Error() string {
 // Hint returns what to do about it, for whoever wrote the script; empty if
 // there is nothing to say.
 func (e *LimitError) Hint() string {
+	if e.Advice != "" {
+		return e.Advice
+	}
 	switch e.Limit {
 	case wire.LimitCPU:
 		return "look for a loop that does not end, and do less in one run; waiting for calls is not counted"

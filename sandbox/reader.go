@@ -305,9 +305,9 @@ func (r *run) done(v wire.Done, body []byte) error {
 }
 
 // limitError names the limit that the worker says was exceeded. Only the name of the
-// limit and the position are taken from the worker; the value is ours.
+// limit, the position and the hint are taken from the worker; the value is ours.
 func (r *run) limitError(f *wire.Failure) *LimitError {
-	return &LimitError{Limit: f.Name, Value: r.limits.text(f.Name), Position: f.Position, Frame: f.Frame, Stack: f.Stack}
+	return &LimitError{Limit: f.Name, Value: r.limits.text(f.Name), Position: f.Position, Frame: f.Frame, Stack: f.Stack, Advice: f.Hint}
 }
 
 func scriptError(f *wire.Failure) *ScriptError {

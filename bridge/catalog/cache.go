@@ -33,8 +33,10 @@ type (
 		Servers json.RawMessage `json:"servers"`
 	}
 	cachedServer struct {
-		Name  string       `json:"name"`
-		Tools []cachedTool `json:"tools"`
+		Name      string       `json:"name"`
+		Tools     []cachedTool `json:"tools"`
+		Resources bool         `json:"resources,omitempty"`
+		Prompts   bool         `json:"prompts,omitempty"`
 	}
 	cachedTool struct {
 		Name        string          `json:"name"`
@@ -62,7 +64,11 @@ func (c *Catalog) Save(dir string) error {
 	servers := []cachedServer{}
 	for _, t := range c.tools[c.own:] {
 		if len(servers) == 0 || servers[len(servers)-1].Name != t.Server {
-			servers = append(servers, cachedServer{Name: t.Server, Tools: []cachedTool{}})
+			one := cachedServer{Name: t.Server, Tools: []cachedTool{}}
+			if i := slices.IndexFunc(c.offers, func(o offer) bool { return o.server == t.Server }); i >= 0 {
+				one.Resources, one.Prompts = c.offers[i].resources, c.offers[i].prompts
+			}
+			servers = append(servers, one)
 		}
 		if !storable(t) {
 			continue
@@ -175,7 +181,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		if tools += len(k.Tools); tools > maxCached {
 			return nil, fmt.Errorf("more than %d tools", maxCached)
 		}
-		s := Server{Name: k.Name, Stale: true}
+		s := Server{Name: k.Name, Stale: true, Resources: k.Resources, Prompts: k.Prompts}
 		for _, t := range k.Tools {
 			s.Tools = append(s.Tools, Definition{
 				Name: t.Name, Title: t.Title, Description: t.Description, Input: t.Input, Output: t.Output,

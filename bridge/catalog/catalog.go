@@ -53,10 +53,21 @@ type Catalog struct {
 	spelled  func() spellings
 	saved    map[string]*Tool // by name
 	absent   []Absent         // by name
+	offers   []offer          // by server: those that have anything besides tools
 	observed func(t *Tool, limit int) Observation
 	index    func() *index   // of listed
 	all      func() *visible // the view of everything
 }
+
+// An offer is what a server has besides tools.
+type offer struct {
+	server             string
+	resources, prompts bool
+}
+
+// SameOffers reports whether the servers of both catalogues have the same besides their
+// tools, which Revision does not tell.
+func (c *Catalog) SameOffers(other *Catalog) bool { return slices.Equal(c.offers, other.offers) }
 
 // Build makes the catalogue of these servers alone.
 func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build() }
@@ -75,6 +86,9 @@ func (from Sources) Build() *Catalog {
 		if s.Name == "" {
 			continue
 		}
+		if s.Resources || s.Prompts {
+			c.offers = append(c.offers, offer{s.Name, s.Resources, s.Prompts})
+		}
 		for _, d := range s.Tools {
 			c.tools = append(c.tools, &Tool{
 				Definition: d, Server: s.Name, Stale: s.Stale, Unread: s.Unread[d.Name],
@@ -82,6 +96,7 @@ func (from Sources) Build() *Catalog {
 			})
 		}
 	}
+	slices.SortFunc(c.offers, func(a, b offer) int { return strings.Compare(a.server, b.server) })
 	slices.SortFunc(c.tools, func(a, b *Tool) int {
 		if o := cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name, b.Name), strings.Compare(a.Digest, b.Digest)); o != 0 {
 			return o

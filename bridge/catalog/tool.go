@@ -28,6 +28,8 @@ type Server struct {
 	// Stale marks a list that comes from the cache of the last run and that
 	// the server has not confirmed yet.
 	Stale bool
+	// Resources and Prompts report that the server has such besides its tools.
+	Resources, Prompts bool
 	// Unread has, by raw name, the tools whose definition nobody has accepted
 	// yet, with the reason in our words. A model is told the reason in place of
 	// the server's texts: the description, and whatever text the schemas hold

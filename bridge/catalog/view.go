@@ -27,12 +27,15 @@ type visible struct {
 	names   []string
 	servers []ServerCount
 	absent  []Absent
+
+	resources, prompts bool // some server has them
 }
 
 // View is the part of the catalogue that sees lets through; nil lets all
 // through. sees must be a pure function that may be called concurrently. It is
 // called once a tool, when the view is first used, with "" as the server of the
-// discovery functions, and once for each absent server, with "" as the tool. It is not asked about saved scripts, which any view shows:
+// discovery functions, once for each absent server, with "" as the tool, and for what
+// servers offer besides tools with the method that reads it. It is not asked about saved scripts, which any view shows:
 // what a script calls is judged when it calls it.
 func (c *Catalog) View(sees func(server, tool string) bool) *View {
 	if sees == nil {
@@ -69,6 +72,10 @@ func look(c *Catalog, sees func(server, tool string) bool) *visible {
 			v.absent = append(v.absent, a)
 		}
 	}
+	for _, o := range c.offers {
+		v.resources = v.resources || o.resources && sees(o.server, ReadResource)
+		v.prompts = v.prompts || o.prompts && sees(o.server, GetPrompt)
+	}
 	return v
 }
 
@@ -97,6 +104,13 @@ func (v *View) Prefixes() []string {
 		all = append(all, v.catalog.Prefix(s.Server))
 	}
 	return all
+}
+
+// Offers reports whether any server that a script may ask for them has resources, or
+// prompts.
+func (v *View) Offers() (resources, prompts bool) {
+	seen := v.seen()
+	return seen.resources, seen.prompts
 }
 
 // An Item is what the discovery functions say of one tool or saved script.

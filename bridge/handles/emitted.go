@@ -1,6 +1,7 @@
 package handles
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +21,7 @@ type Emitted struct {
 	mu     sync.Mutex
 	pieces []piece
 	bytes  int
+	seen   []string // handles of media that the script got
 }
 
 type piece struct {
@@ -37,6 +39,35 @@ func (e *Emitted) Add(call int, content mcp.Content, size int) error {
 	e.pieces = append(e.pieces, piece{call, content})
 	e.bytes += size
 	return nil
+}
+
+// Saw notes what an answer brought to the script.
+func (e *Emitted) Saw(made []Kept) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range made {
+		if k.Block != nil {
+			e.seen = append(e.seen, k.ID)
+		}
+	}
+}
+
+// Note says how the user gets to see media, if the script returned a handle of such and
+// attached none. Lasts reports whether a later script can do that.
+func (e *Emitted) Note(result []byte, lasts bool) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.pieces) > 0 {
+		return ""
+	}
+	i := slices.IndexFunc(e.seen, func(id string) bool { return bytes.Contains(result, []byte(`"handle":"`+id+`"`)) })
+	switch {
+	case i < 0:
+		return ""
+	case lasts:
+		return fmt.Sprintf(`%s is media: emit("%[1]s") in your next script shows it to the user`, e.seen[i])
+	}
+	return e.seen[i] + " is media, which ends with its script: emit(handle) in the script shows it to the user"
 }
 
 // Content returns what was attached, in the order of the calls.

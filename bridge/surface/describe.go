@@ -9,44 +9,67 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/tsdecl"
 )
 
 // maxDescription bounds an eval tool's description, in bytes: some clients
 // cut what is longer.
 const maxDescription = 2048
 
+// What stands in every description is what a model must know before its first script. The
+// rest is said where it first matters: in the answer of a script that is paused or has
+// failed, with a result that was too large, with media. bridge/rules_test.go lists the
+// rules, and has each said in such a run.
 const (
-	describeHead = "Run JavaScript/TypeScript that calls the tools of connected MCP servers. One script may make many calls (chain, loop, filter, Promise.all). Only what you return enters the conversation: return just what is needed.\n"
-	describeFind = "FIND: await codemode.search_tools({query:\"create issue\", server?}) -> [{name, summary, declaration}], best first, [] if nothing fits. Never guess names or arguments. If unsure, return the declarations and call in your next script.\n"
-	describeCall = "CALL: await codemode.server__tool({arg: 1}). Most tools return TEXT; json(x) turns JSON text into a value and leaves objects alone.\nEXAMPLE\n"
+	describeHead = "Runs JavaScript/TypeScript that calls tools of MCP servers, many in one script (loop, filter, Promise.all). Only what you return enters the conversation: return just what is needed.\n"
 
-	describeRules = `RULES
-- Tool failures throw ToolError: catch it to go on with the rest.
-- Some calls wait for a person. ToolCallDeniedError is final unless .retryable; take no other route; tell the user its reason.
-- {status:"paused", run} is not an error: tell the user and stop. Call eval_resume only after they say they are ready.
-- A failed script lists "effects": the calls already made, and which not to make again.
-- Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
-- Media arrive as handles; emit(handle) shows one to the user.
-- Resources, prompts: codemode.resources.list(server?), .read(server, uri); codemode.prompts.list(server?), .get(server, name, args).
-- No fetch, import, process or files here: use a server's tool. Nothing is kept between scripts; pass data in ` + "`input`. Build long text with array.join."
+	describeMore      = "More: codemode.search_tools({query}).\n"
+	describeDeclared  = "Answers typed string are text; json(x) parses it.\n"
+	describeSigned    = "TOOLS: await codemode.server__tool({...}). Untyped arguments are strings. Answers are text (json(x) parses it), or the object after =>, a tool's own or else its server's.\n"
+	describeSearching = "FIND: await codemode.search_tools({query: \"create issue\", server?}) -> [{name, summary, declaration}], [] if nothing fits. Never guess names or arguments: if unsure, return the declarations and call in your next script.\n" +
+		"CALL: await codemode.server__tool({arg: 1}). Most answers are text; json(x) parses it.\n"
+
+	describeRules = "Failed calls throw ToolError. Some calls wait for a person. ToolCallDeniedError is final unless .retryable: take no other route, tell the user its reason.\n" +
+		"No fetch, import or files here: use tools."
 
 	maxAbsent = 160 // bytes of the line about servers that are not ready
 )
 
-// describe writes an eval tool's description: the same bytes for the same tools. If
-// all declarations fit, they replace the instructions for finding tools.
-func describe(view *catalog.View) string {
-	call := describeCall + example(view) + describeRules
+// describe writes an eval tool's description: the same bytes for the same tools. All
+// tools are listed by their declarations if these fit, or else by their signatures; then,
+// and if no server is missing, listed is set: no search is needed. Else the description
+// says which servers there are and how to search.
+func describe(view *catalog.View) (text string, listed bool) {
+	tail := offered(view) + "EXAMPLE\n" + example(view) + describeRules
 	absent := catalog.ListAbsent(view.Absent(), maxAbsent)
 	if absent != "" {
-		absent = "NOT READY: " + absent + "\n"
+		tail = "NOT READY: " + absent + "\n" + tail
 	}
-	room := maxDescription - len(describeHead) - len(absent) - len(call)
-	if all, ok := view.Declarations(room - len("TOOLS\n\n")); ok && all != "" {
-		return describeHead + "TOOLS\n" + strings.TrimRight(all, "\n") + "\n" + absent + call
+	room := maxDescription - len(describeHead) - len(tail)
+	if all, ok := view.Declarations(room - len("TOOLS\n\n") - len(describeDeclared)); ok && all != "" {
+		return describeHead + "TOOLS\n" + strings.TrimRight(all, "\n") + "\n" + describeDeclared + tail, absent == ""
 	}
-	servers := view.Describe(room - len(describeFind) - 1)
-	return describeHead + strings.TrimRight(servers, "\n") + "\n" + absent + describeFind + call
+	more := ""
+	if slices.Contains(view.Names(), catalog.SearchTools) {
+		more = describeMore
+	}
+	if all, ok := view.Signatures(room - len(describeSigned+more+"\n")); ok && all != "" {
+		return describeHead + describeSigned + all + "\n" + more + tail, absent == ""
+	}
+	servers := view.Describe(room - len(describeSearching) - 1)
+	return describeHead + strings.TrimRight(servers, "\n") + "\n" + describeSearching + tail, false
+}
+
+// offered says how to read what the servers have besides tools, if any has it.
+func offered(view *catalog.View) (text string) {
+	resources, prompts := view.Offers()
+	if resources {
+		text += "Resources: codemode.resources.list(server?), .read(server, uri).\n"
+	}
+	if prompts {
+		text += "Prompts: codemode.prompts.list(server?), .get(server, name, args).\n"
+	}
+	return text
 }
 
 // example is a script that could run here: with tools that the view shows, or with none of
@@ -65,9 +88,14 @@ return issues.filter(i => !i.assignee).map(i => ({n: i.number, t: i.title}));
 `, issues.Script)
 	}
 	if tool, argument := reader(view); tool != nil {
-		return fmt.Sprintf(`const all = await Promise.all(["a", "b"].map(%s => codemode.%s({%[1]s})));
-return all.map(x => JSON.stringify(x).slice(0, 300));
-`, argument, tool.Script)
+		call := fmt.Sprintf(`await codemode.%s({%s: "a"})`, tool.Script, argument)
+		switch field := tsdecl.OnlyText(tool.Output); {
+		case field != "":
+			return "return (" + call + ")." + field + ".slice(0, 99);\n"
+		case len(tool.Output) == 0:
+			return "return (" + call + ").slice(0, 99);\n"
+		}
+		return "return " + call + ";\n"
 	}
 	return `const items = json(await codemode.server__list({open: true}));
 return items.filter(i => i.size > 10).map(i => i.name);

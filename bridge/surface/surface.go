@@ -10,6 +10,8 @@
 //
 // All of it is in the model's context whether it is used or not, so it is short: a
 // description is at most maxDescription bytes, and the same bytes for the same tools.
+// What a model has to know only in some situation is said in the answer that brings it
+// there. Where the eval tools list every tool, search_tools and get_tools need not be shown.
 package surface
 
 import (
@@ -21,16 +23,18 @@ import (
 )
 
 // Instructions are the server's own, for clients that show them to the model.
-const Instructions = "Write one script for many tool calls: search_tools finds tools, eval runs JavaScript or TypeScript that calls them as codemode.server__tool(args). Return only what is needed."
+const Instructions = "eval runs one script for many tool calls."
 
-// Eval is a tool that runs scripts, which call what sees shows.
-func Eval(name, title string, sees *catalog.View, readOnly bool) *mcp.Tool {
+// Eval is a tool that runs scripts, which call what sees shows. It reports whether its
+// description lists all of that, so that nobody need search.
+func Eval(name, title string, sees *catalog.View, readOnly bool) (tool *mcp.Tool, listed bool) {
+	text, listed := describe(sees)
 	return &mcp.Tool{
 		Name: name, Title: title,
-		Description: describe(sees),
+		Description: text,
 		InputSchema: json.RawMessage(evalSchema), OutputSchema: json.RawMessage(AnswerSchema),
 		Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: readOnly, DestructiveHint: new(!readOnly), OpenWorldHint: new(true)},
-	}
+	}, listed
 }
 
 // Discovery are the discovery functions as tools. Scripts have the same functions
@@ -47,8 +51,8 @@ func Discovery(full bool) (all []*mcp.Tool) {
 // Resume is the tool that goes on with a paused run.
 func Resume() *mcp.Tool {
 	return &mcp.Tool{Name: "eval_resume", Title: "Go on with a paused run",
-		Description:  "Goes on with a run that was paused to wait for a person, by the run and resume that the paused answer gave. It approves nothing.",
-		InputSchema:  json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"},"resume":{"type":"string","description":"from the same paused answer, if it has one"}},"required":["run"],"additionalProperties":false}`),
+		Description:  "Goes on with a paused run, as its answer says. Approves nothing.",
+		InputSchema:  json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"},"resume":{"type":"string"}},"required":["run"]}`),
 		OutputSchema: json.RawMessage(AnswerSchema),
 		Annotations:  &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: new(true)}}
 }
@@ -66,9 +70,8 @@ func looking() *mcp.ToolAnnotations {
 }
 
 const evalSchema = `{"type":"object","properties":{` +
-	`"code":{"type":"string","description":"JavaScript or TypeScript; top-level await and return work"},` +
-	`"input":{"description":"any JSON value; the script's global variable input"}},` +
-	`"required":["code"],"additionalProperties":false}`
+	`"code":{"type":"string","description":"top-level await and return work"},` +
+	`"input":{"description":"JSON; global variable input"}},"required":["code"]}`
 
 // AnswerSchema is what the eval tools answer, however a script ends: a success, a
 // failed and a paused answer all meet it. Clients refuse an answer without
@@ -87,13 +90,11 @@ var discoveryTools = []struct {
 	full                             bool // only with surface "full"
 }{
 	{name: "search_tools", title: "Search tools",
-		description: "Finds tools by keywords, best first, with TypeScript declarations for eval. Returns none when nothing fits, and says which servers it could not search.",
-		schema: `{"type":"object","properties":{"query":{"type":"string","description":"keywords, such as \"create issue\""},` +
-			`"server":{"type":"string","description":"only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default: as many as fit in 400 tokens"}},"required":["query"],"additionalProperties":false}`},
+		description: "Finds tools by keywords, best first, with TypeScript declarations for eval.",
+		schema:      `{"type":"object","properties":{"query":{"type":"string"},"server":{"type":"string"},"limit":{"type":"integer"}},"required":["query"]}`},
 	{name: "get_tools", title: "List tools",
-		description: "Lists the connected servers with their tool counts, or the tools of one server, a page at a time.",
-		schema: `{"type":"object","properties":{"server":{"type":"string","description":"list the tools of this server"},` +
-			`"cursor":{"type":"string","description":"next of the page before"},"limit":{"type":"integer","minimum":1,"maximum":200}},"additionalProperties":false}`},
+		description: "Lists the servers, or the tools of one; cursor is next of the page before.",
+		schema:      `{"type":"object","properties":{"server":{"type":"string"},"cursor":{"type":"string"},"limit":{"type":"integer"}}}`},
 	{name: "get_tool_schema", title: "Declaration of a tool", full: true,
 		description: "Returns the TypeScript declaration of one tool, with comments.",
 		schema:      `{"type":"object","properties":{"name":{"type":"string","description":"as search_tools names it"}},"required":["name"],"additionalProperties":false}`},

@@ -15,23 +15,28 @@ func TestDescriptionsFit(t *testing.T) {
 	for i := range 60 {
 		s := catalog.Server{Name: fmt.Sprintf("a-rather-long-server-name-%d", i)}
 		for j := range i + 1 {
-			s.Tools = append(s.Tools, catalog.Definition{Name: fmt.Sprintf("tool_%d", j), Input: json.RawMessage(`{"type":"object"}`)})
+			s.Tools = append(s.Tools, catalog.Definition{Name: fmt.Sprintf("tool_%d", j), Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)})
 		}
 		servers = append(servers, s)
 	}
 	for n := range len(servers) + 1 {
 		view := catalog.Build(servers[:n]).View(nil)
-		text := describe(view)
+		text, listed := describe(view)
 		if len(text) > maxDescription {
 			t.Fatalf("with %d servers the description has %d bytes", n, len(text))
 		}
-		if text != describe(catalog.Build(servers[:n]).View(nil)) {
+		if again, _ := describe(catalog.Build(servers[:n]).View(nil)); text != again {
 			t.Fatalf("with %d servers the description is not stable", n)
 		}
+		if listed == strings.Contains(text, "FIND: ") {
+			t.Errorf("with %d servers listed is %v:\n%s", n, listed, text)
+		}
 	}
-	few, many := describe(catalog.Build(servers[:1]).View(nil)), describe(catalog.Build(servers).View(nil))
-	if !strings.Contains(few, "TOOLS\n") || !strings.Contains(many, "SERVERS (tools)") || !strings.Contains(many, "more") {
-		t.Errorf("few:\n%s\nmany:\n%s", few, many)
+	few, _ := describe(catalog.Build(servers[:1]).View(nil))
+	some, _ := describe(catalog.Build(servers[:8]).View(nil))
+	many, _ := describe(catalog.Build(servers).View(nil))
+	if !strings.Contains(few, "TOOLS\n") || !strings.Contains(some, "\na_rather_long_server_name_2: tool_0(), tool_1(), tool_2()\n") || !strings.Contains(many, "SERVERS (tools)") || !strings.Contains(many, "more") {
+		t.Errorf("few:\n%s\nsome:\n%s\nmany:\n%s", few, some, many)
 	}
 }
 
@@ -71,13 +76,13 @@ func TestExample(t *testing.T) {
 func TestNotReady(t *testing.T) {
 	from := catalog.Sources{Servers: []catalog.Server{{Name: "hub", Tools: []catalog.Definition{{Name: "a"}}}},
 		Absent: []catalog.Absent{{Server: "mail", Why: "failed: no such file\nas npx"}, {Server: "chat", Why: "needs a login"}}}
-	if text := describe(from.Build().View(nil)); !strings.Contains(text, "\nNOT READY: chat (needs a login), mail (failed: no such file as npx)\n") {
+	if text, listed := describe(from.Build().View(nil)); listed || !strings.Contains(text, "\nNOT READY: chat (needs a login), mail (failed: no such file as npx)\n") {
 		t.Errorf("it says nothing of them:\n%s", text)
 	}
 	for i := range 500 {
 		from.Absent = append(from.Absent, catalog.Absent{Server: fmt.Sprintf("server-%d", i), Why: strings.Repeat("why ", 100)})
 	}
-	if text := describe(from.Build().View(nil)); len(text) > maxDescription || !strings.Contains(text, "NOT READY: chat (needs a login)") || !strings.Contains(text, " more\n") {
+	if text, _ := describe(from.Build().View(nil)); len(text) > maxDescription || !strings.Contains(text, "NOT READY: chat (needs a login)") || !strings.Contains(text, " more\n") {
 		t.Errorf("%d bytes:\n%s", len(text), text)
 	}
 }

@@ -12,6 +12,7 @@ type printer struct {
 	max        int
 	doc        bool // the long form
 	expression bool // no named types can follow
+	terse      bool // what has no type is a string
 
 	strings.Builder
 	full   bool
@@ -238,6 +239,9 @@ func (p *printer) object(t *typ, depth int) {
 		if f.optional {
 			p.str("?")
 		}
+		if p.terse && isString(f.typ) {
+			continue
+		}
 		p.str(": ")
 		p.typ(f.typ, depth+1)
 		if p.doc {
@@ -263,6 +267,8 @@ func (p *printer) object(t *typ, depth int) {
 func (p *printer) between(i int) {
 	if p.doc {
 		p.line()
+	} else if i > 0 && p.terse {
+		p.str(", ")
 	} else if i > 0 {
 		p.str("; ")
 	}

@@ -62,6 +62,7 @@ type Options struct {
 	Listed   func() map[string][]catalog.Definition
 	Observed func(tool *catalog.Tool, limit int) catalog.Observation // of past answers
 	Absent   func(server string) (state, why string)                 // of a server that has not listed its tools; nil: nothing is known of it
+	Offers   func(method string) []string                            // servers that answer one of catalog's methods now; nil: none
 	Box      func(server string) gate.Box                            // what the system keeps its program to now; nil: nothing
 	Pins     *pins.Store
 	LookOnly bool                     // what servers list is not written down in Pins
@@ -83,7 +84,8 @@ type Maker struct {
 	scripts    []catalog.Script
 	cached     map[string]catalog.Server // the last run's tools, for servers that have not answered yet
 	absent     map[string]absence
-	gate       *gate.Gate // nil before Serve
+	offers     map[string]offer // what servers have had besides tools
+	gate       *gate.Gate       // nil before Serve
 	show       func(*gate.View)
 
 	lockProblem string // why the lock file could not be read last; empty: it could
@@ -92,7 +94,7 @@ type Maker struct {
 // New returns a maker that has read the cache. Without one, or with one that is
 // damaged, its first view has no tools.
 func New(configured Configured, o Options) *Maker {
-	m := &Maker{o: o, configured: configured, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}, absent: map[string]absence{}}
+	m := &Maker{o: o, configured: configured, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}, absent: map[string]absence{}, offers: map[string]offer{}}
 	if o.Cache == "" {
 		return m
 	}
@@ -156,7 +158,7 @@ func (m *Maker) Wait() { m.indexes.Wait() }
 // of a server that is another one.
 func (m *Maker) Replace(configured Configured, apply func()) {
 	m.mu.Lock()
-	m.configured = configured
+	m.configured, m.offers = configured, map[string]offer{}
 	apply()
 	m.mu.Unlock()
 	m.Refresh()
@@ -178,7 +180,7 @@ func (m *Maker) Refresh() {
 	defer m.mu.Unlock()
 	view := m.viewLocked()
 	old := m.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && slices.Equal(old.Catalog.Absent(), view.Catalog.Absent()) && slices.Equal(old.Cached, view.Cached) {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && slices.Equal(old.Catalog.Absent(), view.Catalog.Absent()) && slices.Equal(old.Cached, view.Cached) && old.Catalog.SameOffers(view.Catalog) {
 		return
 	}
 	m.show(view)
@@ -212,11 +214,13 @@ func (m *Maker) viewLocked() *gate.View {
 	if from.Kept == nil {
 		from.Kept = m.o.Pins.Kept()
 	}
+	m.offersLocked()
 	for _, s := range m.configured.Servers {
 		view.Trusted[s.Name] = s.Trusted
 		shown, ok := m.cached[s.Name]
 		if tools, is := listed[s.Name]; is {
-			shown, ok = catalog.Server{Name: s.Name, Tools: tools}, true
+			has := m.offers[s.Name]
+			shown, ok = catalog.Server{Name: s.Name, Tools: tools, Resources: has.resources, Prompts: has.prompts}, true
 			delete(m.cached, s.Name)
 		}
 		if !ok {
@@ -235,6 +239,23 @@ func (m *Maker) viewLocked() *gate.View {
 	}
 	view.Catalog = from.Build()
 	return view
+}
+
+// An offer is what a server has besides tools.
+type offer struct{ resources, prompts bool }
+
+// offersLocked looks what the servers have besides tools. A server that is down for a
+// while has what it had: clients are told of every change of a description.
+func (m *Maker) offersLocked() {
+	if m.o.Offers == nil {
+		return
+	}
+	for _, name := range m.o.Offers(catalog.ReadResource) {
+		m.offers[name] = offer{true, m.offers[name].prompts}
+	}
+	for _, name := range m.o.Offers(catalog.GetPrompt) {
+		m.offers[name] = offer{m.offers[name].resources, true}
+	}
 }
 
 // An absence is why a server has not listed its tools.

@@ -263,3 +263,42 @@ func TestNamesDoNotDependOnWhoConnects(t *testing.T) {
 		t.Errorf("then the tools are called %q, want %q", got, want)
 	}
 }
+
+// What a server has besides tools is known as long as its tools are, whether it is
+// connected or not: clients are told when a description changes.
+func TestOffers(t *testing.T) {
+	t.Parallel()
+	var resources []string
+	m := New(configured(t, web, clock), Options{
+		Listed: func() map[string][]catalog.Definition {
+			return map[string][]catalog.Definition{"web": {{Name: "get"}}}
+		},
+		Offers: func(method string) []string {
+			if method == catalog.ReadResource {
+				return resources
+			}
+			return nil
+		},
+		Observed: func(*catalog.Tool, int) catalog.Observation { return catalog.Observation{} },
+		Pins:     pins.Open(""), Hide: func(text string) string { return text }, Recorder: &bench{}, Log: slog.New(slog.DiscardHandler),
+	})
+	shown := 0
+	g := gate.New(m.First(), gate.Options{})
+	m.Serve(g, func(v *gate.View) { shown++; g.Replace(v) })
+	has := func(what string, want bool, times int) {
+		t.Helper()
+		if got, _ := g.View().Sees("").Offers(); got != want || shown != times {
+			t.Errorf("%s: resources %v, want %v; shown %d times, want %d", what, got, want, shown, times)
+		}
+	}
+	has("at first", false, 0)
+	resources = []string{"web"}
+	m.Refresh()
+	has("it says that it has some", true, 1)
+	resources = nil
+	m.Refresh()
+	has("it is down", true, 1)
+	m.Replace(configured(t, web, clock), func() {})
+	has("another configuration", false, 2)
+	m.Wait()
+}

@@ -103,7 +103,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		rand.Read(p.serverKey)
 	}
 	p.views = view.New(p.configured(cfg), view.Options{
-		Listed: p.listed, Observed: p.observation, Absent: p.absent, Box: p.box, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
+		Listed: p.listed, Observed: p.observation, Absent: p.absent, Offers: p.upstreams.Offers, Box: p.box, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
 		Recorder: rec, Cache: cache, Log: l.logger,
 	})
 	p.cached = len(p.views.First().Cached) > 0

@@ -365,7 +365,10 @@ func (x *explainer) hintName(name string) string {
 	if near := values.Nearest(name, standard); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return ""
+	if name == "arguments" { // which no earlier script defined
+		return ""
+	}
+	return source.Kept
 }
 
 var standard = []string{"json", "Array", "Boolean", "Date", "Error", "JSON", "Map", "Math", "Number", "Object", "Promise", "RegExp", "Set", "String", "codemode", "console", "emit", "input", "parseFloat", "parseInt", "setTimeout", "structuredClone", "undefined"}

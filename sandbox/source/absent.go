@@ -32,8 +32,8 @@ var Absent = map[string]string{
 	"window":         "this is no browser: globals stand in globalThis",
 	"document":       "this is no browser: use a server's tool for web pages",
 	"navigator":      "this is no browser",
-	"localStorage":   "nothing is kept between scripts: pass data in `input`, return what is needed later",
-	"sessionStorage": "nothing is kept between scripts: pass data in `input`, return what is needed later",
+	"localStorage":   Kept,
+	"sessionStorage": Kept,
 	"alert":          "there is nobody to talk to here: return the result, or use console.log",
 	"prompt":         "there is nobody to talk to here: pass values in `input`",
 	"self":           "write globalThis",
@@ -45,6 +45,9 @@ var Absent = map[string]string{
 	"mcp":            "tools are called as await codemode.server__tool({...})",
 	"tools":          "tools are called as await codemode.server__tool({...})",
 }
+
+// Kept says of a name that nobody has defined where it may have been meant to come from.
+const Kept = "nothing is kept between scripts: pass data in `input`, return what is needed later"
 
 // Beyond is what the language has and scripts here do not, because the engine
 // can't do it or on purpose: what the error says, and what to write instead.

@@ -101,7 +101,7 @@ func TestFurnish(t *testing.T) {
 			t.Errorf("%q is not written down in full", one.name)
 		}
 		for _, script := range one.scripts {
-			if len(called(script)) == 0 {
+			if len(callsOf(script)) == 0 {
 				t.Errorf("%q calls no tool", one.name)
 			}
 		}
@@ -181,5 +181,33 @@ func TestTryEnds(t *testing.T) {
 	r, err := e.try(t.Context(), tasks[0], "", nil, func(context.Context, string, string) (string, []definition) { return "", nil })
 	if err != nil || r.requests != maxTurns || r.succeeded {
 		t.Errorf("it took %+v: %v", r, err)
+	}
+}
+
+// A task goes straight to its script only where the description has all that it writes.
+func TestTells(t *testing.T) {
+	one := task{scripts: []string{`const x = await codemode.fs__read({path: "a) {b: 1}"});
+return codemode.memory__create({entities: [{name: "Ada", observations: ["x"]}], note}) + x;`}}
+	const fs, memory = "fs => {content}: list({path}), read({path, head?: number})\n", "memory: create({entities: {name, observations: string[]}[], note?})\n"
+	for text, want := range map[string]bool{
+		fs + memory: true,
+		fs:          false,
+		fs + "memory: create({entities: {name}[], note?})":                                false, // not every key
+		fs + "memory: create({entities: unknown[]})":                                      false,
+		fs + "memory: recreate({entities: {name, observations: string[]}[], note?})\n":    false, // another tool
+		fs + "other: create({entities: {name, observations: string[]}[], note?})\n":       false, // another server
+		"codemode.fs__read(args: {path: string}): Promise<string>\n" + memory:             true,
+		"SERVERS (tools): fs (2), memory (1)\nEXAMPLE\nawait codemode.fs__read({path})\n": false,
+	} {
+		s := &stage{ways: map[way][]definition{bridge: {{Name: "eval", Description: text}}}}
+		if got := s.tells(one); got != want {
+			t.Errorf("%v, want %v, for\n%s", got, want, text)
+		}
+	}
+	if (&stage{}).tells(one) {
+		t.Error("no description tells it")
+	}
+	if err := declares(one, "codemode.fs__read(args: {path: string}): Promise<string>"); err == nil || !strings.Contains(err.Error(), "memory__create") {
+		t.Errorf("a search that lacks a tool gives %v", err)
 	}
 }

@@ -78,7 +78,8 @@ it. Eight tasks are written down as what a model sends; the answers are the serv
 - **direct**: the definitions of all tools are in the prompt;
 - **found by search**: the definitions are left out, and a tool finds them by keywords and returns those of the best five, as some clients do
   by default. It is given the bridge's own ranking;
-- **bridge**: ` + "`eval` and `search_tools`" + ` of codemode-bridge, one search and one script.
+- **bridge**: the tools of codemode-bridge. One script does the task. Where the description of ` + "`eval`" + ` does not have every tool and argument
+  that it writes, a search comes before it.
 
 Where nothing else is said, a number is the tokens of the prompts of all requests of a task together: each request has all that came before it.
 What providers take for prompts that they have cached is less, in all three ways.
@@ -109,10 +110,8 @@ What providers take for prompts that they have cached is less, in all three ways
 	b.WriteString("\n*In n* is the number of requests. The last columns are what the bridge takes of the other ways: below 100 % it is cheaper.\n\n## Where the bridge loses\n\n")
 	b.WriteString(losses(results))
 	b.WriteString(`
-What every request through the bridge has in it, some 850 tokens, are mostly the rules of ` + "`eval`" + `: what asks a person, what was done when a script fails, how
-to read large results. A client that leaves definitions out pays less than that for one or two small calls, and more as soon as a result is long or calls
-follow from one another. A client that lists all tools pays more from the first call on, already with two servers.
 `)
+	b.WriteString(floor(stages, listed))
 	b.WriteString("\n## Targets\n\n| target | is | |\n| --- | --: | --- |\n")
 	for _, t := range targets(results) {
 		met := "met"
@@ -127,6 +126,20 @@ time that a request takes. A model may also go another way than the one that is 
 do the tasks by your own key (` + "`CONTEXT_MODEL`, `CONTEXT_API_KEY`, `CONTEXT_BASE_URL`" + `) and says how often it succeeds, in how many turns, for how many tokens.
 `)
 	return b.String()
+}
+
+// floor says what keeps the bridge from being cheaper where it loses.
+func floor(stages []*stage, listed map[int]map[way]cost) string {
+	var carried []string
+	for _, s := range stages {
+		n := len(s.servers)
+		carried = append(carried, fmt.Sprintf("%s tokens with %d servers", thousands(listed[n][bridge].prompt), n))
+	}
+	return fmt.Sprintf(`Every request through the bridge has the same text in it: %s. While all tools fit, half of that is their names and arguments, and a
+task takes two requests; then a search comes first, and it takes three. Two requests with that text are the floor. A client that leaves definitions out is
+below it for one small call of a tool whose definition is short, and above it as soon as a definition or a result is long, or calls follow from one another.
+A client that lists all tools pays more from the first call on, already with two servers.
+`, strings.Join(carried, ", "))
 }
 
 func names(all []server) string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -236,7 +237,7 @@ func (s *stage) play(ctx context.Context, t task, w way) (p played, err error) {
 		p.prompt = append(p.prompt, written(d))
 	}
 	p.prompt, p.answer = append(p.prompt, s.said[w], t.ask), t.answer
-	if w != direct {
+	if w != direct && (w != bridge || !s.tells(t)) {
 		p.turns = append(p.turns, turn{})
 		for _, query := range t.find {
 			c := call{searchTool.Name, map[string]any{"query": query}}
@@ -250,6 +251,11 @@ func (s *stage) play(ctx context.Context, t task, w way) (p played, err error) {
 			p.turns[0].sent = append(p.turns[0].sent, written(c))
 			p.turns[0].got = append(p.turns[0].got, got)
 		}
+		if w == bridge {
+			if err := declares(t, strings.Join(p.turns[0].got, "")); err != nil {
+				return p, err
+			}
+		}
 	}
 	if w == bridge {
 		err = s.scripts(ctx, t, &p)
@@ -257,6 +263,36 @@ func (s *stage) play(ctx context.Context, t task, w way) (p played, err error) {
 		err = s.calls(ctx, t, w, &p)
 	}
 	return p, err
+}
+
+// tells reports whether the description of eval has all that the scripts of a task write:
+// each tool that they call, with every argument and every key within an argument.
+func (s *stage) tells(t task) bool {
+	i := slices.IndexFunc(s.ways[bridge], func(d definition) bool { return d.Name == "eval" })
+	if i < 0 {
+		return false
+	}
+	for _, script := range t.scripts {
+		for _, c := range callsOf(script) {
+			has := signature(s.ways[bridge][i].Description, c.tool)
+			if has == "" || slices.ContainsFunc(c.keys, func(key string) bool { return !slices.Contains(word.FindAllString(has, -1), key) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// declares says which tool of a task's scripts a search has not declared.
+func declares(t task, got string) error {
+	for _, script := range t.scripts {
+		for _, c := range callsOf(script) {
+			if !strings.Contains(got, "codemode."+c.tool+"(") {
+				return fmt.Errorf("the search for %q does not declare %s", t.find, c.tool)
+			}
+		}
+	}
+	return nil
 }
 
 // search finds tools, in one of the two ways that search.
@@ -285,11 +321,6 @@ func (s *stage) best(query string) (defs []definition) {
 func (s *stage) scripts(ctx context.Context, t task, p *played) error {
 	last := ""
 	for _, script := range t.scripts {
-		for _, name := range called(script) {
-			if !strings.Contains(strings.Join(p.turns[0].got, ""), "codemode."+name+"(") {
-				return fmt.Errorf("the search for %q does not declare %s", t.find, name)
-			}
-		}
 		got, err := s.call(ctx, s.through, "eval", map[string]any{"code": s.real(script)})
 		if err != nil {
 			return err
@@ -305,12 +336,67 @@ func (s *stage) scripts(ctx context.Context, t task, p *played) error {
 	return nil
 }
 
-// called are the names of the tools that a script calls.
-func called(script string) (names []string) {
-	for _, part := range strings.Split(script, "codemode.")[1:] {
-		names = append(names, part[:strings.IndexByte(part, '(')])
+// A written call is one that stands in a script.
+type writtenCall struct {
+	tool string
+	keys []string // of its arguments, and of the objects within them
+}
+
+var (
+	word   = regexp.MustCompile(`\w+`)
+	quoted = regexp.MustCompile(`"[^"]*"`)
+	key    = regexp.MustCompile(`[{,]\s*(\w+)\s*[:,}]`)
+)
+
+// callsOf are the calls that a script makes.
+func callsOf(script string) (all []writtenCall) {
+	for _, part := range strings.Split(quoted.ReplaceAllString(script, `""`), "codemode.")[1:] {
+		name, rest, _ := strings.Cut(part, "(")
+		c := writtenCall{tool: name}
+		for _, m := range key.FindAllStringSubmatch(closed(rest), -1) {
+			c.keys = append(c.keys, m[1])
+		}
+		all = append(all, c)
 	}
-	return names
+	return all
+}
+
+// signature is what a description says of the arguments of a tool, in one of the two ways
+// that it has: as server__tool(...), or as tool(...) in the line of the server.
+func signature(description, tool string) string {
+	server, name, _ := strings.Cut(tool, "__")
+	for line := range strings.Lines(description) {
+		declared := strings.HasPrefix(line, "codemode."+tool+"(")
+		if !declared && !strings.HasPrefix(line, server+":") && !strings.HasPrefix(line, server+" => ") {
+			continue
+		}
+		if declared {
+			name = tool
+		}
+		for i := range line {
+			if strings.HasPrefix(line[i:], name+"(") && (i == 0 || line[i-1] == ' ' || line[i-1] == '.') {
+				return "(" + closed(line[i+len(name)+1:]) + ")"
+			}
+		}
+	}
+	return ""
+}
+
+// closed is a text up to the parenthesis that closes what was open before it.
+func closed(text string) string {
+	open := 1
+	for i, r := range text {
+		switch r {
+		case '(':
+			open++
+		case ')':
+			open--
+		}
+		if open == 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 func (s *stage) calls(ctx context.Context, t task, w way, p *played) error {
