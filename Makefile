@@ -37,7 +37,7 @@ RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./b
 	./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
 	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./bridge/wording ./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/upstreams \
 	./profiles ./profiles/known ./profiles/templates ./sandbox ./sandbox/confine ./sandbox/intl ./sandbox/realm \
-	./sandbox/web ./sandbox/wire ./sandbox/worker
+	./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking bench-context mutants fuzz frozen pictures release clean
@@ -94,7 +94,7 @@ bench: build ## direct calls beside the same through the bridge, as a table with
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal' ./bridge/sqlstore
 	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge
-	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker ./sandbox/source
+	$(GO) test -run '^$$' -bench 'Run|Reply|Strip|Decode' ./sandbox/worker ./sandbox/source ./sandbox/values
 
 # BEFORE=PROGRAM plays what was the default before with that older bridge.
 bench-asking: build ## how often a person is asked in ordinary work, and which harmful calls get through: writes docs/asking.md

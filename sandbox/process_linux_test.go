@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,10 +28,7 @@ func TestNamespaces(t *testing.T) {
 // A step that the system refuses is left out, reported, and not tried again; an
 // error that has nothing to do with it is just an error.
 func TestRefusedCage(t *testing.T) {
-	before := refused.namespaces.Load()
-	t.Cleanup(func() { refused.namespaces.Store(before) })
-	refused.namespaces.Store(nil)
-
+	unrefuse(t)
 	c := newCage(1 << 20)
 	defer c.close()
 	for _, err := range []error{nil, os.ErrNotExist, &os.PathError{Err: syscall.EACCES}} {
@@ -38,10 +36,13 @@ func TestRefusedCage(t *testing.T) {
 			t.Errorf("%v: tried again", err)
 		}
 	}
-	if c.group == nil && !c.started(nil, &os.PathError{Op: "fork/exec", Err: syscall.EPERM}) {
-		t.Error("a refusal: not tried again")
+	c.close()
+	c.group = nil
+	for _, step := range []string{"in our memory", "namespaces"} {
+		if !c.started(nil, &os.PathError{Op: "fork/exec", Err: syscall.EPERM}) {
+			t.Errorf("a refusal of %s: not tried again", step)
+		}
 	}
-	c.group, c.namespaces = nil, false
 	if c.started(nil, syscall.EPERM) {
 		t.Error("tried again with nothing left to leave out")
 	}
@@ -52,6 +53,46 @@ func TestRefusedCage(t *testing.T) {
 	}
 	if step := pool.Status().Hardening["namespaces"]; step != "operation not permitted" {
 		t.Errorf("namespaces: %q", step)
+	}
+}
+
+// unrefuse forgets what the system refused, until the test ends.
+func unrefuse(t *testing.T) {
+	namespaces, inOurMemory := refused.namespaces.Load(), refused.inOurMemory.Load()
+	t.Cleanup(func() { refused.namespaces.Store(namespaces); refused.inOurMemory.Store(inOurMemory) })
+	refused.namespaces.Store(nil)
+	refused.inOurMemory.Store(nil)
+}
+
+// A worker starts in our memory, so that a large bridge starts it as fast as a small one. A
+// system that refuses this loses no confinement: it starts in a copy, in the same namespaces.
+func TestStartsInOurMemory(t *testing.T) {
+	unrefuse(t)
+	for _, copied := range []bool{false, true} {
+		c := newCage(1 << 20)
+		if c.copied != copied {
+			t.Fatalf("copied: %t, want %t", c.copied, copied)
+		}
+		cmd := exec.Command("/worker")
+		c.confine(cmd)
+		want := uintptr(namespaces | inOurMemory)
+		if copied {
+			want = namespaces
+		}
+		if got := cmd.SysProcAttr.Cloneflags; got != want {
+			t.Errorf("copied: %t: flags %x, want %x", copied, got, want)
+		}
+		if len(cmd.SysProcAttr.UidMappings)+len(cmd.SysProcAttr.GidMappings) > 0 {
+			t.Error("users are mapped: the parent would have to write that while it waits for the process")
+		}
+		c.close()
+		c.group = nil
+		if !copied && !c.started(cmd, syscall.EINVAL) {
+			t.Error("a refusal: not tried again")
+		}
+		if step := c.steps["namespaces"]; step != "on" {
+			t.Errorf("namespaces: %s", step)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func run(ctx context.Context, w io.Writer, bridge string, rounds int) (missed in
 	t := &table{w: w}
 	t.heading()
 	for _, measure := range []func(context.Context, *table) error{
-		m.calls, m.windows, m.audits, m.manyTools, m.reloads, m.starts, m.slowServers, m.memory, m.paused, m.isolation,
+		m.calls, m.windows, m.audits, m.manyTools, m.reloads, m.starts, m.slowServers, m.memory, m.paused, m.isolation, m.turns,
 	} {
 		if err := measure(ctx, t); err != nil {
 			return t.missed, err

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,33 @@ func TestVerdicts(t *testing.T) {
 	table.bytes("large", 41<<20, target{bytes: 40 << 20})
 	if table.missed != 1 || !strings.Contains(out.String(), "41.0 MB") {
 		t.Errorf("%d missed:\n%s", table.missed, out.String())
+	}
+	table.rate("often", 200, target{rate: 200})
+	table.rate("seldom", 199, target{rate: 200})
+	if table.missed != 2 || !strings.Contains(out.String(), "199/s") {
+		t.Errorf("%d missed:\n%s", table.missed, out.String())
+	}
+}
+
+// The processor time of a process is what it has used, whatever its name.
+func TestProcessorTime(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("there is no /proc here")
+	}
+	before, err := processorTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := before; now < before+50*time.Millisecond; { // of its own, so it comes
+		if now, err = processorTime(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := statTicks(os.Getpid(), 4); err != nil {
+		t.Error(err)
+	}
+	if _, err := processorTime(1 << 30); err == nil {
+		t.Error("the time of a process that is not there")
 	}
 }
 

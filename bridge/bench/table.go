@@ -12,6 +12,7 @@ type target struct {
 	ratio float64       // of the bridge's value to the direct one
 	time  time.Duration // of the bridge's value
 	bytes int64         // of the bridge's value
+	rate  float64       // that the bridge's value reaches, a second
 }
 
 func (t target) String() string {
@@ -22,6 +23,8 @@ func (t target) String() string {
 		return show(t.time)
 	case t.bytes > 0:
 		return showBytes(t.bytes)
+	case t.rate > 0:
+		return fmt.Sprintf("%.0f/s", t.rate)
 	}
 	return "-"
 }
@@ -58,6 +61,11 @@ func (t target) metBy(ratio float64, d time.Duration) bool {
 // bytes prints a row of a size.
 func (t *table) bytes(what string, n int64, want target) {
 	t.row(what, "-", showBytes(n), "-", want, want.bytes == 0 || n < want.bytes)
+}
+
+// rate prints a row of how often something is done in a second.
+func (t *table) rate(what string, n float64, want target) {
+	t.row(what, "-", fmt.Sprintf("%.0f/s", n), "-", want, n >= want.rate)
 }
 
 func (t *table) row(what, direct, bridge, ratio string, want target, ok bool) {

@@ -22,7 +22,7 @@ func (r *realm) installCaught() {
 		if !ok {
 			return goja.Undefined()
 		}
-		m := noProperty.FindStringSubmatch(message.String())
+		m := noProperty().FindStringSubmatch(message.String())
 		if m == nil {
 			return goja.Undefined()
 		}

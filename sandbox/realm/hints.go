@@ -89,15 +89,15 @@ func firstKeys(o *goja.Object) string {
 }
 
 var (
-	notDefined   = regexp.MustCompile(`^(.+) is not defined$`)
-	noMember     = regexp.MustCompile(`^Object has no member '(.*)'`)
-	notAFunction = regexp.MustCompile(`^Not a function: `)
-	notAnObject  = regexp.MustCompile(`^Value is not an object: `)
-	noProperty   = regexp.MustCompile(`^Cannot read property '(.*)' of (undefined|null|undefined or null)`)
-	caughtBefore = regexp.MustCompile(`^Cannot read properties of (?:undefined or null|undefined|null) \(reading '(.*)'\)$`)
-	assigned     = regexp.MustCompile(`(?:\b(?:const|let|var)\s+)?([\w$]+|\{[^{}]*\})\s*(?::[^=;\n]*)?=\s*(?:\(\s*)?(await\s+)?(codemode[\w.$\["'\]]*)\(`)
-	iterated     = regexp.MustCompile(`\bof\s+([\w$.\[\]"']+)\s*\)|\]\s*(?::[^=]*)?=\s*(?:await\s+)?([\w$.]+)|\.\.\.([\w$.]+)`)
-	chain        = regexp.MustCompile(`[\w$]+(?:\??\.[\w$]+|\[[^\[\]]*\]|\([^()]*\))*$`)
+	notDefined   = source.Pattern(`^(.+) is not defined$`)
+	noMember     = source.Pattern(`^Object has no member '(.*)'`)
+	notAFunction = source.Pattern(`^Not a function: `)
+	notAnObject  = source.Pattern(`^Value is not an object: `)
+	noProperty   = source.Pattern(`^Cannot read property '(.*)' of (undefined|null|undefined or null)`)
+	caughtBefore = source.Pattern(`^Cannot read properties of (?:undefined or null|undefined|null) \(reading '(.*)'\)$`)
+	assigned     = source.Pattern(`(?:\b(?:const|let|var)\s+)?([\w$]+|\{[^{}]*\})\s*(?::[^=;\n]*)?=\s*(?:\(\s*)?(await\s+)?(codemode[\w.$\["'\]]*)\(`)
+	iterated     = source.Pattern(`\bof\s+([\w$.\[\]"']+)\s*\)|\]\s*(?::[^=]*)?=\s*(?:await\s+)?([\w$.]+)|\.\.\.([\w$.]+)`)
+	chain        = source.Pattern(`[\w$]+(?:\??\.[\w$]+|\[[^\[\]]*\]|\([^()]*\))*$`)
 )
 
 // explain puts an error into the words that a model knows from Node, and adds
@@ -106,7 +106,7 @@ func (x *explainer) explain(f *wire.Failure) {
 	line := x.script.LineOf(f.Position.Line)
 	switch f.Name {
 	case "ReferenceError":
-		if m := notDefined.FindStringSubmatch(f.Message); m != nil {
+		if m := notDefined().FindStringSubmatch(f.Message); m != nil {
 			f.Hint = x.hintName(m[1])
 		}
 	case "TypeError":
@@ -152,13 +152,13 @@ func (x *explainer) explainType(f *wire.Failure, line string) {
 func (x *explainer) reword(f *wire.Failure, line string) (receiver, member, missing string, ok bool) {
 	receiver = receiverAt(line, f.Position, &member)
 	switch {
-	case noMember.MatchString(f.Message):
-		member = noMember.FindStringSubmatch(f.Message)[1]
+	case noMember().MatchString(f.Message):
+		member = noMember().FindStringSubmatch(f.Message)[1]
 		if receiver == "" {
 			receiver = "object"
 		}
 		f.Message = receiver + "." + member + " is not a function"
-	case notAFunction.MatchString(f.Message):
+	case notAFunction().MatchString(f.Message):
 		if receiver != "" && member != "" {
 			f.Message = receiver + "." + member + " is not a function"
 		} else if receiver != "" {
@@ -166,7 +166,7 @@ func (x *explainer) reword(f *wire.Failure, line string) (receiver, member, miss
 		} else {
 			f.Message = "this is not a function"
 		}
-	case notAnObject.MatchString(f.Message):
+	case notAnObject().MatchString(f.Message):
 		name := member
 		if receiver != "" && member != "" {
 			name = receiver + "." + member
@@ -177,16 +177,16 @@ func (x *explainer) reword(f *wire.Failure, line string) (receiver, member, miss
 			return "", "", "", false
 		}
 		f.Message = name + " is not a function"
-	case noProperty.MatchString(f.Message), caughtBefore.MatchString(f.Message):
-		m := noProperty.FindStringSubmatch(f.Message)
+	case noProperty().MatchString(f.Message), caughtBefore().MatchString(f.Message):
+		m := noProperty().FindStringSubmatch(f.Message)
 		if m == nil {
-			m = caughtBefore.FindStringSubmatch(f.Message)
+			m = caughtBefore().FindStringSubmatch(f.Message)
 		}
 		f.Message = "cannot read properties of " + nothing(line, f.Position, m[1]) + " (reading '" + m[1] + "')"
 		member = m[1]
 		missing = missingAt(line, f.Position, member)
 	case strings.Contains(f.Message, "is not iterable"):
-		if m := iterated.FindStringSubmatch(line); m != nil {
+		if m := iterated().FindStringSubmatch(line); m != nil {
 			if receiver = m[1] + m[2] + m[3]; strings.HasPrefix(receiver, "codemode.") {
 				receiver = ""
 			}
@@ -231,13 +231,13 @@ func owner(line string, at analysis.Position, member string) string {
 	if end < 0 {
 		return ""
 	}
-	return chain.FindString(strings.TrimRight(line[:from+end], "?!"))
+	return chain().FindString(strings.TrimRight(line[:from+end], "?!"))
 }
 
 // hintAwait says that a call's promise was taken for its answer, if the missing
 // member is read from a call on this line, or from a member of one.
 func hintAwait(line, member string) string {
-	for _, m := range onPromise.FindAllStringSubmatch(line, -1) {
+	for _, m := range onPromise().FindAllStringSubmatch(line, -1) {
 		if first := m[2]; !ofPromise[first] && (member == first || member == m[3]) {
 			return "a call gives a promise: write (await " + m[1] + "(...))." + first
 		}
@@ -246,7 +246,7 @@ func hintAwait(line, member string) string {
 }
 
 var (
-	onPromise = regexp.MustCompile(`(codemode(?:\.[\w$]+)+)\([^()]*\)\.([\w$]+)(?:\??\.([\w$]+))?`)
+	onPromise = source.Pattern(`(codemode(?:\.[\w$]+)+)\([^()]*\)\.([\w$]+)(?:\??\.([\w$]+))?`)
 	ofPromise = map[string]bool{"then": true, "catch": true, "finally": true}
 )
 
@@ -266,7 +266,7 @@ func receiverAt(line string, at analysis.Position, member *string) string {
 	before := string(runes[:i])
 	if strings.HasSuffix(before, ".") {
 		*member = name
-		return values.Cut(chain.FindString(strings.TrimRight(before, "?.")), 80)
+		return values.Cut(chain().FindString(strings.TrimRight(before, "?.")), 80)
 	}
 	return name
 }
@@ -280,7 +280,7 @@ func (x *explainer) hintText(receiver, line string) string {
 	}
 	var t *remembered
 	variable := ""
-	for _, m := range assigned.FindAllStringSubmatch(x.script.Text, 100) {
+	for _, m := range assigned().FindAllStringSubmatch(x.script.Text, 100) {
 		names := nameList(m[1])
 		if !slices.ContainsFunc(names, func(n string) bool {
 			return root != "" && n == root || root == "" && regexp.MustCompile(`\b`+regexp.QuoteMeta(n)+`\b`).MatchString(line)

@@ -40,7 +40,7 @@ var loweredFields = func() map[string]bool {
 	return m
 }()
 
-var oddField = regexp.MustCompile(`\b(get|set|async|static)\s*=`)
+var oddField = Pattern(`\b(get|set|async|static)\s*=`)
 
 // A frontError is the front end's first message.
 type frontError struct {
@@ -234,13 +234,13 @@ func (s *Script) syntaxFailure(first error, front *frontError) *Error {
 		switch {
 		case strings.Contains(front.text, "can only be used inside an \"async\" function"):
 			fail.Hint = "write async before the function; of a map: await Promise.all(list.map(async (x) => ...))"
-		case namespace.MatchString(s.LineOf(front.line)):
+		case namespace().MatchString(s.LineOf(front.line)):
 			fail.Message, fail.Hint = Beyond["namespace"].Message, Beyond["namespace"].Hint
 		case strings.ContainsAny(front.text, "“”„‘’"):
 			fail.Hint = "write straight quotes: \" or '"
-		case markup.MatchString(s.Text) && closing.MatchString(s.Text):
+		case markup().MatchString(s.Text) && closing().MatchString(s.Text):
 			fail.Message, fail.Hint = Beyond["JSX"].Message, Beyond["JSX"].Hint
-			fail.Position = s.placeOf(markup.FindStringSubmatchIndex(s.Text)[2])
+			fail.Position = s.placeOf(markup().FindStringSubmatchIndex(s.Text)[2])
 		case front.suggestion != "":
 			fail.Hint = "write " + front.suggestion
 		}
@@ -276,7 +276,7 @@ func (s *Script) unsupported(first, err error) *Error {
 		fail.Message, fail.Hint = Beyond["{a: [b = 1] = []}"].Message, Beyond["{a: [b = 1] = []}"].Hint
 	}
 	for i, line := range s.split() {
-		if loc := dynamicImport.FindStringIndex(line); loc != nil {
+		if loc := dynamicImport().FindStringIndex(line); loc != nil {
 			fail.Message, fail.Hint = Beyond["import()"].Message, Beyond["import()"].Hint
 			fail.Position = analysis.Position{Line: i + 1, Column: 1 + utf8.RuneCountInString(line[:loc[0]])}
 			break
@@ -287,12 +287,12 @@ func (s *Script) unsupported(first, err error) *Error {
 }
 
 var (
-	typeImport    = regexp.MustCompile(`(?m)^[ \t]*import type [\w$*{,} \t]+ from ("[^"\n]*"|'[^'\n]*');?[ \t]*$`)
-	staticImport  = regexp.MustCompile(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
-	markup        = regexp.MustCompile(`(?:\breturn|[=(,?:&|>])\s*(<[A-Za-z][\w.]*(?:\s+[\w-]+(?:=(?:"[^"]*"|'[^']*'|\{[^{}]*\}))?)*\s*/?>|<>)`)
-	closing       = regexp.MustCompile(`</[\w.]*\s*>|/>`)
-	namespace     = regexp.MustCompile(`^\s*(export\s+)?(namespace|module)\s+[\w$.]+\s*\{`)
-	dynamicImport = regexp.MustCompile(`\bimport\s*\(`)
+	typeImport    = Pattern(`(?m)^[ \t]*import type [\w$*{,} \t]+ from ("[^"\n]*"|'[^'\n]*');?[ \t]*$`)
+	staticImport  = Pattern(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
+	markup        = Pattern(`(?:\breturn|[=(,?:&|>])\s*(<[A-Za-z][\w.]*(?:\s+[\w-]+(?:=(?:"[^"]*"|'[^']*'|\{[^{}]*\}))?)*\s*/?>|<>)`)
+	closing       = Pattern(`</[\w.]*\s*>|/>`)
+	namespace     = Pattern(`^\s*(export\s+)?(namespace|module)\s+[\w$.]+\s*\{`)
+	dynamicImport = Pattern(`\bimport\s*\(`)
 )
 
 // refuseModules answers import statements in words of our own: inside the
@@ -302,7 +302,7 @@ func refuseModules(s *Script) *Error {
 		return nil
 	}
 	for i, line := range s.split() {
-		m := staticImport.FindStringIndex(line)
+		m := staticImport().FindStringIndex(line)
 		if m == nil {
 			continue
 		}
@@ -319,22 +319,22 @@ func refuseModules(s *Script) *Error {
 
 var languages = []struct {
 	name string
-	sign *regexp.Regexp
+	sign func() *regexp.Regexp
 }{
-	{"a shell script", regexp.MustCompile(`^\s*(#!.*sh\b|(\$ )?(sudo|curl|wget|ls|cd|cat|grep|echo|npm|npx|pip3?|git|mkdir|rm|cp|mv|docker|kubectl|chmod|python3?|node|bash|sh|apt(-get)?|brew|find|sed|awk) +["'$/~.\w-]|export +\w+=)`)},
-	{"a shell script", regexp.MustCompile(`(?m)^\s*(for [A-Za-z_]\w*( in [^\n;]*)?|(while|until) [^(\n;][^\n;]*)(;[ \t]*|[ \t]*\r?\n\s*)do(\s|$)|^\s*(el)?if \[[^\n]*\](;[ \t]*|[ \t]*\r?\n\s*)then(\s|$)`)},
-	{"Python", regexp.MustCompile(`(?m)^#!.*python|^\s*(async\s+)?def \w+\(.*\).*:\s*(#.*)?$|^\s*(if|elif|for|while|with|try|else|except)\b[^{]*:\s*(#.*)?$|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?\s*$|^\s*print\(.*\)\s*$`)},
-	{"SQL", regexp.MustCompile(`(?i)^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|create\s+table\s|delete\s+from\s)`)},
-	{"HTML or XML", regexp.MustCompile(`^\s*<(!DOCTYPE|\?xml|html|script|div|[a-zA-Z][\w-]*>)`)},
-	{"Go", regexp.MustCompile(`(?m)^package \w+\s*$|^func \w+\(.*\).*\{\s*$`)},
-	{"Ruby", regexp.MustCompile(`(?m)^#!.*ruby|^\s*(puts |require ['"]|end\s*$)`)},
+	{"a shell script", Pattern(`^\s*(#!.*sh\b|(\$ )?(sudo|curl|wget|ls|cd|cat|grep|echo|npm|npx|pip3?|git|mkdir|rm|cp|mv|docker|kubectl|chmod|python3?|node|bash|sh|apt(-get)?|brew|find|sed|awk) +["'$/~.\w-]|export +\w+=)`)},
+	{"a shell script", Pattern(`(?m)^\s*(for [A-Za-z_]\w*( in [^\n;]*)?|(while|until) [^(\n;][^\n;]*)(;[ \t]*|[ \t]*\r?\n\s*)do(\s|$)|^\s*(el)?if \[[^\n]*\](;[ \t]*|[ \t]*\r?\n\s*)then(\s|$)`)},
+	{"Python", Pattern(`(?m)^#!.*python|^\s*(async\s+)?def \w+\(.*\).*:\s*(#.*)?$|^\s*(if|elif|for|while|with|try|else|except)\b[^{]*:\s*(#.*)?$|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?\s*$|^\s*print\(.*\)\s*$`)},
+	{"SQL", Pattern(`(?i)^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|create\s+table\s|delete\s+from\s)`)},
+	{"HTML or XML", Pattern(`^\s*<(!DOCTYPE|\?xml|html|script|div|[a-zA-Z][\w-]*>)`)},
+	{"Go", Pattern(`(?m)^package \w+\s*$|^func \w+\(.*\).*\{\s*$`)},
+	{"Ruby", Pattern(`(?m)^#!.*ruby|^\s*(puts |require ['"]|end\s*$)`)},
 }
 
 // OtherLanguage says what a text looks like that is not JavaScript, or returns "".
 // It is asked only about text that could not be parsed.
 func OtherLanguage(text string) string {
 	for _, l := range languages {
-		if l.sign.MatchString(text) {
+		if l.sign().MatchString(text) {
 			return "this looks like " + l.name + ", not JavaScript"
 		}
 	}

@@ -64,7 +64,10 @@ func Read(source string) (*Script, *Error) {
 	if !utf8.ValidString(source) {
 		return nil, newError("the script is not valid UTF-8 text", "")
 	}
-	text := typeImport.ReplaceAllStringFunc(clean(source), func(m string) string { return strings.Repeat(" ", len(m)) })
+	text := clean(source)
+	if strings.Contains(text, "import type ") {
+		text = typeImport().ReplaceAllStringFunc(text, func(m string) string { return strings.Repeat(" ", len(m)) })
+	}
 	s := &Script{Text: text}
 	if blank(text) {
 		return nil, newError("the script is empty: there is nothing to run",
@@ -92,7 +95,7 @@ func (s *Script) readDirectly(text string) (ok bool, err error) {
 			return true, nil
 		}
 	}
-	if genericCall.MatchString(text) || newerSyntax.MatchString(text) {
+	if strings.Contains(text, ">(") && genericCall().MatchString(text) || mayBeNewer(text) && newerSyntax().MatchString(text) {
 		return false, nil
 	}
 	p, err := parse(wrapHead + text + wrapTail)
@@ -123,7 +126,7 @@ func (s *Script) readTransformed(text string, first error) *Error {
 		return s.syntaxFailure(first, front)
 	}
 	p, err := parse(code)
-	if err != nil && oddField.MatchString(text) {
+	if err != nil && oddField().MatchString(text) {
 		if c, m, front := transform(wrapHead+plain+wrapTail, loweredFields); front == nil {
 			if again, e := parse(c); e == nil {
 				p, sourceMap, code, err = again, m, c, nil
@@ -151,23 +154,28 @@ var errUnbalanced = errors.New("unexpected } or ): more brackets are closed than
 
 // genericCall matches f<T>(x): a call with type arguments, which JavaScript
 // reads as two comparisons.
-var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
+var genericCall = Pattern(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
 
 // newerSyntax matches what goja parses, and then refuses to compile: async
 // generators, and regular expressions with the flags d and v.
-var newerSyntax = regexp.MustCompile(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
+var newerSyntax = Pattern(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
+
+// mayBeNewer reports whether a text has what all matches of newerSyntax have.
+func mayBeNewer(text string) bool {
+	return strings.Contains(text, "async") && strings.Contains(text, "*") || strings.Contains(text, "/")
+}
 
 // Mentions reports whether a name occurs in the script, or in what became of
 // it. A repaired regular expression is not as it was written, but only a script
 // that shows one can see that.
 func (s *Script) Mentions(name string) bool {
-	if name == "RegExp" && (s.lowersRegexps || len(s.patterns) > 0 && showsRegexps.MatchString(s.Text)) {
+	if name == "RegExp" && (s.lowersRegexps || len(s.patterns) > 0 && showsRegexps().MatchString(s.Text)) {
 		return true
 	}
 	return strings.Contains(s.Text, name)
 }
 
-var showsRegexps = regexp.MustCompile(`\b(source|flags|console|toString|String|JSON)\b|\$\{`)
+var showsRegexps = Pattern(`\b(source|flags|console|toString|String|JSON)\b|\$\{`)
 
 // parse parses without ever looking for a source map: by default goja reads
 // the file that a script names in a sourceMappingURL comment.
@@ -184,7 +192,7 @@ func clean(source string) string {
 		if end < 0 {
 			end = len(text)
 		}
-		if !shellInterpreter.MatchString(text[:end]) {
+		if !shellInterpreter().MatchString(text[:end]) {
 			text = text[end:]
 		}
 	}
@@ -192,15 +200,18 @@ func clean(source string) string {
 }
 
 var (
-	shellInterpreter = regexp.MustCompile(`\b(ba|z|da|k)?sh\b|python|perl|ruby`)
-	fence            = regexp.MustCompile("(?m)^[ \t]*(`{3,}|~{3,})[ \t]*([A-Za-z]*)[^`\r\n]*\r?$")
+	shellInterpreter = Pattern(`\b(ba|z|da|k)?sh\b|python|perl|ruby`)
+	fence            = Pattern("(?m)^[ \t]*(`{3,}|~{3,})[ \t]*([A-Za-z]*)[^`\r\n]*\r?$")
 )
 
 // unfence blanks the fence and the prose around it when the text holds
 // exactly one fenced block and does not read as a script with its fence left
 // in place (a template literal may hold a fence too).
 func unfence(text string) string {
-	marks := fence.FindAllStringIndex(text, -1)
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		return text
+	}
+	marks := fence().FindAllStringIndex(text, -1)
 	if len(marks) != 2 && !(len(marks) == 1 && blank(text[:marks[0][0]])) {
 		return text
 	}
@@ -256,43 +267,49 @@ func expressionText(text string) (string, bool) {
 	return functionText(text)
 }
 
-var anonymous = regexp.MustCompile(`^\s*(async\s+)?function\s*\*?\s*[(<]|^\s*class\s*[{]`)
+var anonymous = Pattern(`^\s*(async\s+)?function\s*\*?\s*[(<]|^\s*class\s*[{]`)
 
 func functionText(text string) (string, bool) {
-	if !anonymous.MatchString(text) {
+	switch t := strings.TrimLeft(text, "\t\n\f\r "); {
+	case !strings.HasPrefix(t, "async") && !strings.HasPrefix(t, "function") && !strings.HasPrefix(t, "class"):
+		return "", false
+	case !anonymous().MatchString(text):
 		return "", false
 	}
 	return strings.TrimRight(text, "; \t\r\n"), true
 }
 
 var (
-	exports       = regexp.MustCompile(`(?m)^[ \t]*export[ \t]+(?:async|function|const|let|var|class|enum|type|interface|abstract)\b`)
-	exportList    = regexp.MustCompile(`(?m)^[ \t]*export[ \t]*\{([^{}"']*)\}[ \t]*;?[ \t]*$`)
-	exportDefault = regexp.MustCompile(`(?m)(?:^|;)[ \t]*export[ \t]+default\b`)
-	asDefault     = regexp.MustCompile(`([\w$]+)\s+as\s+default\b`)
-	declared      = regexp.MustCompile(`^\s*(?:abstract\s+)?(?:async\s+function|function|class|interface)\b\s*\*?\s*([\w$]+)`)
+	exports       = Pattern(`(?m)^[ \t]*export[ \t]+(?:async|function|const|let|var|class|enum|type|interface|abstract)\b`)
+	exportList    = Pattern(`(?m)^[ \t]*export[ \t]*\{([^{}"']*)\}[ \t]*;?[ \t]*$`)
+	exportDefault = Pattern(`(?m)(?:^|;)[ \t]*export[ \t]+default\b`)
+	asDefault     = Pattern(`([\w$]+)\s+as\s+default\b`)
+	declared      = Pattern(`^\s*(?:abstract\s+)?(?:async\s+function|function|class|interface)\b\s*\*?\s*([\w$]+)`)
 )
 
 // unexport blanks `export` at the start of lines: a script has nobody to
 // export to, but models write it. The default export is the script's result: it is
 // returned or, if it is a function, called; see adopt.
 func (s *Script) unexport(text string) string {
+	if !strings.Contains(text, "export") {
+		return text
+	}
 	spaces := func(m string) string { return strings.Repeat(" ", len(m)) }
 	blank := func(m string) string { return strings.Replace(m, "export", spaces("export"), 1) }
-	text = exports.ReplaceAllStringFunc(text, blank)
-	text = exportList.ReplaceAllStringFunc(text, func(m string) string {
-		if name := asDefault.FindStringSubmatch(m); name != nil {
+	text = exports().ReplaceAllStringFunc(text, blank)
+	text = exportList().ReplaceAllStringFunc(text, func(m string) string {
+		if name := asDefault().FindStringSubmatch(m); name != nil {
 			s.exported = name[1]
 		}
-		return notLineEnds.ReplaceAllString(m, " ")
+		return notLineEnds().ReplaceAllString(m, " ")
 	})
-	at := exportDefault.FindStringIndex(text)
+	at := exportDefault().FindStringIndex(text)
 	if at == nil {
 		return text
 	}
 	head, rest := blank(text[:at[1]]), text[at[1]:]
 	word := spaces("default")
-	if name := declared.FindStringSubmatch(rest); name != nil && name[1] != "extends" {
+	if name := declared().FindStringSubmatch(rest); name != nil && name[1] != "extends" {
 		s.exported = name[1]
 	} else {
 		s.exported, word = "return", "return "
@@ -300,7 +317,7 @@ func (s *Script) unexport(text string) string {
 	return strings.TrimSuffix(head, "default") + word + rest
 }
 
-var notLineEnds = regexp.MustCompile(`[^\r\n]`)
+var notLineEnds = Pattern(`[^\r\n]`)
 
 // adoptExpression takes a program whose arrow function is one expression.
 func (s *Script) adoptExpression(p *ast.Program) bool {

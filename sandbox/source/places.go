@@ -83,7 +83,7 @@ func (s *Script) callee(p analysis.Position) analysis.Position {
 }
 
 // callPath matches what comes before a tool's name in a call.
-var callPath = regexp.MustCompile(`codemode(\s*\??\.\s*[\w$]+|\[\s*("[^"]*"|'[^']*')\s*\])*\s*\??\.?\s*$`)
+var callPath = Pattern(`codemode(\s*\??\.\s*[\w$]+|\[\s*("[^"]*"|'[^']*')\s*\])*\s*\??\.?\s*$`)
 
 // CallStart moves the position of a call to the word codemode, if that is on the
 // same line: there the preview puts it.
@@ -96,7 +96,7 @@ func (s *Script) CallStart(p analysis.Position) analysis.Position {
 		return p
 	}
 	before := string(line[:p.Column-1])
-	if at := callPath.FindStringIndex(before); at != nil {
+	if at := callPath().FindStringIndex(before); at != nil {
 		p.Column = 1 + utf8.RuneCountInString(before[:at[0]])
 	}
 	return p
@@ -218,14 +218,14 @@ func window(line string, start int) (text string, shift int) {
 	return string(r) + end, 0
 }
 
-var awaits = regexp.MustCompile(`\bawait\b`)
+var awaits = Pattern(`\bawait\b`)
 
 // OnlyAwait guesses where a script waits for what will never come: at its only
 // await of something that is not a call of codemode.
 func (s *Script) OnlyAwait() (at analysis.Position) {
 	count := 0
 	for i, line := range s.split() {
-		for _, m := range awaits.FindAllStringIndex(line, -1) {
+		for _, m := range awaits().FindAllStringIndex(line, -1) {
 			rest := strings.TrimLeft(line[m[1]:], " (")
 			if strings.HasPrefix(rest, "codemode") {
 				continue

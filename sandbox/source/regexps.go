@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,16 +18,16 @@ import (
 // patterns made at run time in prelude/regexp.js, both by Translate. The front end
 // turns literals with d or v into patterns made at run time.
 
-var unicodeClass = regexp.MustCompile(`\\[pP]\{`)
+var unicodeClass = Pattern(`\\[pP]\{`)
 
 // RepairRegexps repairs literals in the tree.
 func (s *Script) RepairRegexps() {
-	if !unicodeClass.MatchString(s.Text) {
+	if !strings.Contains(s.Text, `\p{`) && !strings.Contains(s.Text, `\P{`) {
 		return
 	}
 	eachNode(reflect.ValueOf(s.Program.Body), 0, func(n any) {
 		lit, ok := n.(*ast.RegExpLiteral)
-		if !ok || !unicodeClass.MatchString(lit.Pattern) {
+		if !ok || !unicodeClass().MatchString(lit.Pattern) {
 			return
 		}
 		if text, err := s.Translate(lit.Pattern, lit.Flags); err == nil {
@@ -108,7 +107,7 @@ func (t *patternReader) escape(inClass bool) (string, error) {
 		t.i = len(t.text)
 		return rest, nil
 	}
-	if unicodeClass.MatchString(rest[:min(3, len(rest))]) {
+	if unicodeClass().MatchString(rest[:min(3, len(rest))]) {
 		end := strings.IndexByte(rest, '}')
 		if end < 0 {
 			return "", errors.New("invalid property name")

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -53,13 +52,13 @@ func PlaceText(p analysis.Position) string {
 //
 //	at name (script:3:15(22))
 //	at script:3:15(22)
-var stackEntry = regexp.MustCompile(`(?m)^\tat (?:(.*) \()?` + values.ScriptName + `:(\d{1,9}):(\d{1,9})\(\d+\)\)?$`)
+var stackEntry = Pattern(`(?m)^\tat (?:(.*) \()?` + values.ScriptName + `:(\d{1,9}):(\d{1,9})\(\d+\)\)?$`)
 
 // ParseStack reads positions from an error's stack property. A script may
 // have put anything there; what does not look right is left out.
 func (s *Script) ParseStack(text string) (at analysis.Position, lines []string) {
 	text = text[max(0, len(text)-(32<<10)):]
-	for _, m := range stackEntry.FindAllStringSubmatch(text, MaxFrames) {
+	for _, m := range stackEntry().FindAllStringSubmatch(text, MaxFrames) {
 		line, _ := strconv.Atoi(m[2])
 		column, _ := strconv.Atoi(m[3])
 		p := s.place(line, column)

@@ -46,7 +46,12 @@ func (r *Codec) Decode(text string) (goja.Value, error) {
 func (d *decoder) decode() (v goja.Value, err error) {
 	if len(d.s) > largeText {
 		// What is decoded stays in use: collecting garbage meanwhile finds little.
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
+		percent := 400
+		if debug.SetMemoryLimit(-1) < math.MaxInt64 {
+			percent = -1 // a worker: its limit of memory makes it collect
+		}
+		defer debug.SetGCPercent(debug.SetGCPercent(percent))
+		d.strings, d.figures = new(recent), new(recent)
 	}
 	defer func() {
 		if x := recover(); x != nil {
@@ -67,7 +72,7 @@ func (d *decoder) decode() (v goja.Value, err error) {
 }
 
 // largeText is the length beyond which a text is read with the garbage collector
-// held back; the limit of memory holds all the same.
+// held back, and with values that occur often made once; the limit of memory holds all the same.
 const largeText = 256 << 10
 
 type decoder struct {
@@ -75,8 +80,36 @@ type decoder struct {
 	s string
 	i int
 
-	items   []any // of the arrays being read, the innermost last
-	numbers bool  // integers of any size are numbers, as in JSON.parse
+	items     []any        // of the arrays being read, the innermost last
+	prototype *goja.Object // of objects; nil before the first
+
+	numbers bool // integers of any size are numbers, as in JSON.parse
+
+	strings, figures *recent // nil in a short text
+}
+
+// recent are short values that were read, each in a place that its text gives. Values of the
+// engine that are not objects can't be changed, so one may stand in many places. Records
+// name the same people and states again and again, and a value that is made takes two allocations.
+type recent [512]struct {
+	text  string
+	value goja.Value
+}
+
+// maxRecent bounds the text of a value that is looked for: a longer one is seldom repeated.
+const maxRecent = 24
+
+// find returns the place of a text, and the value if it is the one there.
+func (r *recent) find(text string) (place int, v goja.Value) {
+	h := uint32(len(text))
+	for i := range len(text) {
+		h = h*31 + uint32(text[i])
+	}
+	place = int(h % uint32(len(r)))
+	if k := &r[place]; k.text == text {
+		return place, k.value
+	}
+	return place, nil
 }
 
 // fail says what is wrong at d.i.
@@ -170,10 +203,17 @@ func (d *decoder) word(word string) {
 
 func (d *decoder) object(depth int) goja.Value {
 	d.i++
-	o := d.r.VM.NewObject()
+	if d.prototype == nil {
+		d.prototype = d.r.VM.NewObject().Prototype()
+	}
+	// Its prototype comes last: without one, setting a key is defining it. A key must never run
+	// a setter (__proto__, or one that the script put on Object.prototype), and for
+	// the engine to define one takes twice the allocations.
+	o := d.r.VM.CreateObject(nil)
 	d.space()
 	if d.peek() == '}' {
 		d.i++
+		_ = o.SetPrototype(d.prototype) // an extensible object takes it
 		return o
 	}
 	for first := true; ; first = false {
@@ -196,15 +236,14 @@ func (d *decoder) object(depth int) goja.Value {
 		d.i++
 		d.space()
 		v := d.value(depth + 1)
-		// Defined, not set: a key must never run a setter (__proto__, or one
-		// that the script put on Object.prototype).
-		o.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+		_ = o.Set(key, v) // as above
 		d.space()
 		switch d.peek() {
 		case ',':
 			d.i++
 		case '}':
 			d.i++
+			_ = o.SetPrototype(d.prototype)
 			return o
 		default:
 			d.expected("',' or '}' after property value")
@@ -244,7 +283,15 @@ func (d *decoder) string() goja.Value {
 	if wide != nil {
 		return goja.StringFromUTF16(wide)
 	}
-	return d.r.VM.ToValue(s)
+	if d.strings == nil || len(s) > maxRecent {
+		return d.r.VM.ToValue(s)
+	}
+	place, v := d.strings.find(s)
+	if v == nil {
+		v = d.r.VM.ToValue(s)
+		d.strings[place].text, d.strings[place].value = s, v
+	}
+	return v
 }
 
 // text reads a string. wide is set when it holds half of a surrogate pair,
@@ -411,6 +458,20 @@ func (d *decoder) number() goja.Value {
 			d.fail("Exponent part is missing a number")
 		}
 	}
+	text := d.s[start:d.i]
+	if d.figures == nil || len(text) > maxRecent {
+		return d.numeral(start, digits, whole)
+	}
+	place, v := d.figures.find(text)
+	if v == nil {
+		v = d.numeral(start, digits, whole)
+		d.figures[place].text, d.figures[place].value = text, v
+	}
+	return v
+}
+
+// numeral returns the number from start to d.i, of so many digits before its point.
+func (d *decoder) numeral(start, digits int, whole bool) goja.Value {
 	text := d.s[start:d.i]
 	if whole && !(d.numbers && digits > 15) {
 		if text == "-0" {

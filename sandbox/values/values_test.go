@@ -112,3 +112,72 @@ func BenchmarkEncodeMegabyte(b *testing.B) {
 		}
 	}
 }
+
+// A large text reads as the engine's own JSON.parse reads it, though it makes values that occur often
+// only once: a text that is a number and one that is a string stay apart, and so do keys that
+// a setter waits for.
+func TestDecodeLarge(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("[")
+	for i := 0; b.Len() <= largeText; i++ {
+		// Enough different values that they take each other's places.
+		fmt.Fprintf(&b, `{"n":%d,"s":"%d","neg":-%d,"f":%d.5,"e":"","o":{},"u":"é%d","zero":-0,"__proto__":%d,"trap":%d,"a":1,"a":[%d,"%[1]d"]},`,
+			i%700, i%700, i%700, i%700, i%700, i%700, i%700, i%700)
+	}
+	text := b.String()[:b.Len()-1] + "]"
+
+	vm := goja.New()
+	if _, err := vm.RunString(`
+		const parse = JSON.parse;
+		Object.defineProperty(Object.prototype, "trap", { set() { throw new Error("a setter ran") }, configurable: true })`); err != nil {
+		t.Fatal(err)
+	}
+	v, err := New(vm, 0, nil).Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vm.Set("got", v)
+	vm.Set("text", text)
+	same, err := vm.RunString(`
+		const want = parse(text);
+		const show = (list) => list.map((o) => Object.entries(o).map(([k, v]) => [k, typeof v, Object.is(v, -0), JSON.stringify(v)].join()).join(" "));
+		const a = show(got), b = show(want);
+		[a.length === b.length && a.every((line, i) => line === b[i]),
+			got.every((o) => Object.getPrototypeOf(o) === Object.prototype && Object.isExtensible(o) && Object.hasOwn(o, "__proto__") && Object.getPrototypeOf(o.o) === Object.prototype),
+			Object.keys(Object.getOwnPropertyDescriptors(got[0])).every((k) => { const d = Object.getOwnPropertyDescriptor(got[0], k); return d.writable && d.enumerable && d.configurable }),
+		].join()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same.String() != "true,true,true" {
+		t.Errorf("values, prototypes, properties: %s", same)
+	}
+}
+
+// Reading a large text makes fewer values than the text has.
+func TestDecodeSharesValues(t *testing.T) {
+	record := `{"state":"open","login":"octocat","id":583231},`
+	count := largeText/len(record) + 100
+	text := "[" + strings.Repeat(record, count) + "{}]"
+	r := New(goja.New(), 0, nil)
+	allocated := testing.AllocsPerRun(3, func() {
+		if _, err := r.Decode(text); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// An object, its table of properties and the list of their names, none for their values.
+	if each := allocated / float64(count); each > 10 {
+		t.Errorf("%.1f allocations for a record of three known values", each)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	record := `{"number":1234,"title":"issue 1234: something is wrong","open":true,"labels":["bug","help wanted"],"user":{"login":"octocat","id":583231},"score":1.5},`
+	text := "[" + strings.Repeat(record, 1<<20/len(record)) + "{}]"
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := New(goja.New(), 0, nil).Decode(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
