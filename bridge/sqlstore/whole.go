@@ -64,6 +64,19 @@ func (db *DB) Verified() (Verified, error) {
 	return f.verified(&db.o)
 }
 
+// WholeAt returns when all rows were last known to be right; zero if that is not known.
+func (db *DB) WholeAt() time.Time {
+	f, err := db.reading()
+	if err != nil || f.key == nil {
+		return time.Time{}
+	}
+	v, err := f.verified(&db.o)
+	if err != nil || f.whole.After(v.Began) {
+		return f.whole
+	}
+	return v.Began
+}
+
 // verified reads the note. One that is missing or not this log's is as good as none;
 // the error is about reading the file.
 func (f *file) verified(o *Options) (Verified, error) {
