@@ -172,12 +172,17 @@ func (s Server) Started() string {
 // An Audit is the audit log of a configuration.
 type Audit struct {
 	Enabled  bool
-	Path     string // may be empty
-	Requests string // the file of requests beside it
-	// Open opens it for reading and returns the number of its last row. Where there
-	// is an error, opened says whether it could be opened at all, and damaged whether
-	// its end is not what was written.
-	Open func(ctx context.Context) (last int64, opened, damaged bool, err error)
+	Path     string                                  // may be empty
+	Requests string                                  // the file of requests beside it
+	Open     func(context.Context) (LogState, error) // opens it for reading
+}
+
+// A LogState is what opening an audit log shows.
+type LogState struct {
+	Last    int64     // the number of its last row
+	Opened  bool      // with an error: whether it could be opened at all
+	Damaged bool      // with an error: it is not what was written
+	Whole   time.Time // when all of it was last verified; zero if that is not known
 }
 
 // A Checkup is one look at an installation.

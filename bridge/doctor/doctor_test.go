@@ -244,7 +244,9 @@ func TestDoctorOfAWholeInstallation(t *testing.T) {
 		},
 		Profiles: []string{"strict"}, Evaluates: true, Listen: "127.0.0.1:0", NobodyConfirms: "nobody is an admin",
 		Review: func() (int, int, error) { return 2, 1, nil },
-		Audit:  Audit{Enabled: true, Path: log, Open: func(context.Context) (int64, bool, bool, error) { return 7, true, false, nil }},
+		Audit: Audit{Enabled: true, Path: log, Open: func(context.Context) (LogState, error) {
+			return LogState{Last: 7, Opened: true, Whole: time.Now()}, nil
+		}},
 	}
 	o.Read = func() (*Config, []Problem) { return c, nil }
 	got := strings.Join(findings(t, New(o)), "\n")
@@ -253,7 +255,7 @@ func TestDoctorOfAWholeInstallation(t *testing.T) {
 		"servers|ok|off|disabled\nservers|fail|gone|starting the process: ",
 		"tools|warn||2 tools of servers are not what somebody has accepted\ntools|ok||1 tool blocked\n",
 		"logins|warn|gone|it has expired on ",
-		"store|ok|state/audit.db|it opens, and its end is whole (last row 7)",
+		"store|ok|state/audit.db|it opens, and its end is whole (last row 7); all of it was last verified on " + time.Now().UTC().Format("2006-"),
 		"store|ok|state|writable", "store|ok|cache|writable", "store|ok||what is kept is for you alone",
 		"ports|ok|http.listen|127.0.0.1:0 is free\nports|ok|approvals.listen|off: there is no approval page",
 		"clients|ok|Claude Code (user)|starts this bridge as codemode\nclients|warn|Claude Code (user)|the model can call files past the bridge",
@@ -264,7 +266,14 @@ func TestDoctorOfAWholeInstallation(t *testing.T) {
 	}
 
 	damaged := errors.New("row 3 is not what was written")
-	c.Audit.Open = func(context.Context) (int64, bool, bool, error) { return 0, true, true, damaged }
+	for want, at := range map[string]time.Time{"ok not verified yet": {}, "ok last verified on": time.Now().Add(-longUnverified / 2), "warn last verified on": time.Now().Add(-2 * longUnverified)} {
+		c.Audit.Open = func(context.Context) (LogState, error) { return LogState{Last: 7, Opened: true, Whole: at}, nil }
+		level, text, _ := strings.Cut(want, " ")
+		if f := New(o).log(t.Context(), c.Audit); string(f.Level) != level || !strings.Contains(f.Text, text) || (f.Do != "") != (level == "warn") {
+			t.Errorf("%s: %+v", want, f)
+		}
+	}
+	c.Audit.Open = func(context.Context) (LogState, error) { return LogState{Opened: true, Damaged: true}, damaged }
 	if f := New(o).log(t.Context(), c.Audit); f.Level != Fail || f.Text != damaged.Error() || !strings.Contains(f.Do, "audit repair") {
 		t.Errorf("a damaged log: %+v", f)
 	}

@@ -10,11 +10,18 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // lowSpace and noSpace are how many bytes should and must be free on the store's
 // disk.
 const lowSpace, noSpace = 1 << 30, 64 << 20
+
+// longUnverified is how long ago the log may have been verified whole: bridges that run
+// do it once a day.
+const longUnverified = 3 * 24 * time.Hour
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // store checks the audit log, and the folders and files that things are kept in.
 func (up *Checkup) store(ctx context.Context) []Finding {
@@ -52,12 +59,19 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 			return fine(name, "there is no audit log yet")
 		}
 	}
-	switch last, opened, damaged, err := audit.Open(ctx); {
+	switch log, err := audit.Open(ctx); {
 	case err == nil:
-		return fine(name, fmt.Sprintf("it opens, and its end is whole (last row %d); audit verify checks all", last))
-	case !opened:
+		text := fmt.Sprintf("it opens, and its end is whole (last row %d); ", log.Last)
+		switch age := time.Since(log.Whole); {
+		case log.Whole.IsZero():
+			return fine(name, text+"all of it was not verified yet, which a bridge does while it runs; audit verify does it now")
+		case age > longUnverified:
+			return warning(name, text+"all of it was last verified on "+day(log.Whole), "leave a bridge running for a while, which verifies it once a day, or use "+up.Typed("audit verify"))
+		}
+		return fine(name, text+"all of it was last verified on "+day(log.Whole))
+	case !log.Opened:
 		return failing(name, err.Error(), "put that right, or name another file with audit.path")
-	case damaged:
+	case log.Damaged:
 		return failing(name, err.Error(), up.Typed("audit verify")+" says more; "+up.Typed("audit repair")+" sets it aside and begins a new one: until then calls are refused")
 	default:
 		return failing(name, err.Error(), up.Typed("audit verify")+" says more")

@@ -34,7 +34,10 @@ func TestDeepDamageLasts(t *testing.T) {
 	edit(t, o.Path, "CREATE TABLE kept (body TEXT)", kept)
 	during = func() {
 		edit(t, o.Path, "UPDATE rows SET body = '{}' WHERE seq = 3")
-		if err := db.checkAll(t.Context(), db.file); err != nil {
+		if found, err := (&watch{db: db, f: db.file}).verify(t.Context()); !found || err != nil {
+			t.Error(found, err)
+		}
+		if err := os.Remove(o.verifiedFile()); err != nil {
 			t.Error(err)
 		}
 		edit(t, o.Path, "UPDATE rows SET body = (SELECT body FROM kept) WHERE seq = 3")
@@ -97,10 +100,10 @@ func TestCheckIsMadeLater(t *testing.T) {
 		}
 		done := make(chan struct{})
 		go func() {
-			db.checkUntilDone(t.Context(), db.file)
+			(&watch{db: db, f: db.file}).run(t.Context()) // as if it had read only the end
 			close(done)
 		}()
-		time.Sleep(checkAgain / 2)
+		time.Sleep(dueEvery / 2)
 		synctest.Wait()
 		if err := db.Err(); err != nil || !strings.Contains(said.String(), "could not be checked") {
 			t.Errorf("the store says %v, and logged %q", err, said.String())

@@ -58,30 +58,58 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 			return err
 		}
 	}
-	report, err := scan(ctx, f.conn, f.id, f.key, f.seq-checkedTail, against)
+	from, err := f.sinceMark(ctx)
+	if err != nil {
+		return err
+	}
+	part := portion{after: from}
+	if from > 0 {
+		row, err := rowAt(ctx, f.conn, from)
+		if err == nil {
+			part.prev = &row.Hash
+		} else if !errors.Is(err, sql.ErrNoRows) { // pruned, or the scan finds it missing
+			return err
+		}
+		if _, _, err := f.beginning(ctx, f.conn); err != nil {
+			return err
+		}
+	}
+	report, err := scan(ctx, f.conn, f.id, f.key, part, against)
 	if err == nil && !report.Whole {
 		err = damaged("%s", report.Message)
 	}
 	if err == nil && f.info.Size() <= smallFile { // after the rows, whose check says more
 		err = sound(ctx, f.conn, "quick_check")
+		if from <= 0 {
+			f.whole = wall()
+		}
+	}
+	if err == nil {
+		err = f.stillBad(ctx, o)
 	}
 	return err
 }
 
-// scan checks the rows after number from; all rows if from is not positive.
-func scan(ctx context.Context, c *sql.Conn, store string, key []byte, from int64, against []ledger.Checkpoint) (ledger.Report, error) {
+// A portion is which rows a scan reads: those after a number, all if that is not
+// positive.
+type portion struct {
+	after int64
+	prev  *ledger.Hash // of row after, which is known to be right; nil if it is not known
+	most  int          // how many rows; 0 for all
+}
+
+// scan checks a portion of the rows.
+func scan(ctx context.Context, c *sql.Conn, store string, key []byte, part portion, against []ledger.Checkpoint) (ledger.Report, error) {
 	checker := ledger.NewChecker(store, key, against...)
-	if from > 0 {
-		var hash []byte
-		err := c.QueryRowContext(ctx, "SELECT hash FROM log WHERE seq = ?", from).Scan(&hash)
-		if err == nil {
-			checker.After(from, ledger.Hash(hash))
-		} else if !errors.Is(err, sql.ErrNoRows) { // pruned, or the scan finds it missing
-			return ledger.Report{}, err
-		}
+	if part.prev != nil {
+		checker.After(part.after, *part.prev)
+	}
+	most := -1
+	if part.most > 0 {
+		most = part.most
 	}
 	rows, err := c.QueryContext(ctx, `SELECT seq, hash, seal, body FROM rows WHERE seq > ?1
-		UNION ALL SELECT seq, hash, seal, body FROM recent WHERE seq > ?1 ORDER BY seq`, from)
+		UNION ALL SELECT seq, hash, seal, body FROM recent WHERE seq > ?1 ORDER BY seq LIMIT ?2`, part.after, most)
 	if err == nil {
 		defer rows.Close()
 		var l ledger.Link

@@ -52,7 +52,11 @@
 // shortened, or is an older copy. A damaged file is never written to; Repair
 // sets it aside.
 //
-// Opening checks only the end of a long log; after every opening a goroutine
-// checks the rest. If it finds damage, the file counts as damaged for as long as
-// it stays in its place, even if it is reopened without an error.
+// Opening reads only the end of a long log: the rows since the mark, a signed
+// checkpoint in the table meta, and some before it. A goroutine of the DB sees to it
+// that the whole log is verified once a day, slowly, by one process of those that
+// share it: a file lock says which. A signed note beside the file says when that was
+// and how far it has come. If it finds damage, the file counts as damaged for as long
+// as it stays in its place, even if it is reopened without an error; the note leads
+// every other process to the damaged row.
 package sqlstore

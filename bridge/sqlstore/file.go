@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"time"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -19,6 +20,7 @@ type file struct {
 	read *sql.DB // for readers
 
 	info        os.FileInfo // of the open file, when it was opened; for everybody
+	whole       time.Time   // when opening it read all of it; zero if it did not
 	size        int64       // of the file, when it was last looked at
 	wal         os.FileInfo // of its -wal; nil until it was written to
 	write       *sql.DB
@@ -35,6 +37,7 @@ type file struct {
 	seq       int64 // the head, as of data
 	hash      ledger.Hash
 	compacted int64 // the last row of table rows
+	marked    int64 // the last row that the mark was seen or set at
 	data      int64 // PRAGMA data_version for which the above holds
 	seen      int64 // PRAGMA data_version that watchers were told of
 
@@ -156,7 +159,7 @@ func (f *file) has(ctx context.Context, m lastSeen) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	first, err := f.number(ctx, "SELECT coalesce(min(seq), 0) FROM log")
+	first, err := lowest(ctx, f.conn)
 	if err == nil && first <= m.seq {
 		err = damaged("row %d is missing: the end was cut off, or the file is an older copy", m.seq)
 	}

@@ -74,8 +74,8 @@ type job struct {
 	done chan error
 }
 
-// Open opens a store, or makes one. It starts a goroutine that writes and, for a
-// long log, one that checks the old rows; Close ends both.
+// Open opens a store, or makes one. It starts a goroutine that writes and one that
+// verifies the whole log once a day; Close ends both.
 //
 // Damage is not an error of Open: Err then says what is wrong, Record fails, and
 // whatever is readable can be read. An error is something that a person must fix:

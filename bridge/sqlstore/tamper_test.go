@@ -62,8 +62,13 @@ func closeStore(t testing.TB, db *DB) {
 func (o Options) copyTo(t testing.TB, dir string) Options {
 	t.Helper()
 	c := o
-	c.Path, c.Key, c.CheckpointFile = filepath.Join(dir, "audit.db"), filepath.Join(dir, "audit.db.key"), filepath.Join(dir, "checkpoints")
-	for from, to := range map[string]string{o.Path: c.Path, o.Key: c.Key, o.CheckpointFile: c.CheckpointFile} {
+	c.Path, c.Key = filepath.Join(dir, "audit.db"), filepath.Join(dir, "audit.db.key")
+	files := map[string]string{o.Path: c.Path, o.Key: c.Key}
+	if o.CheckpointFile != "" {
+		c.CheckpointFile = filepath.Join(dir, "checkpoints")
+		files[o.CheckpointFile] = c.CheckpointFile
+	}
+	for from, to := range files {
 		data, err := os.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(to, data, 0o600)

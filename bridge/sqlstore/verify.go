@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"codemode-bridge/bridge/ledger"
 
@@ -16,8 +14,6 @@ const (
 	// comparedRows is the number of rows up to which Verify has SQLite compare every
 	// index with the rows, which takes ten times as long as everything else.
 	comparedRows = 20_000
-
-	checkAgain = time.Minute // after a background check that could not be made
 )
 
 // Verify reads every row; a store of a million takes some seconds.
@@ -55,7 +51,17 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 		return ledger.Report{}, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	report, err := scan(ctx, c, f.id, f.key, 0, signed)
+	mark, err := f.lastMark(ctx, c)
+	if errors.Is(err, ledger.ErrDamaged) {
+		return ledger.Report{Sealed: f.key != nil, Kind: ledger.Rewritten, Message: reason(err)}, nil
+	}
+	if err != nil {
+		return ledger.Report{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	if mark != nil {
+		signed = append(signed, *mark)
+	}
+	report, err := scan(ctx, c, f.id, f.key, portion{}, signed)
 	if err != nil || !report.Whole {
 		return report, err
 	}
@@ -70,50 +76,4 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 		return report, fmt.Errorf("reading the audit log: %w", err)
 	}
 	return report, nil
-}
-
-// checkBehind checks the rows of f that were not checked when it was opened, in
-// a goroutine that ends with f.
-func (db *DB) checkBehind(ctx context.Context, f *file) {
-	db.stopCheck()
-	if db.o.ReadOnly || f.seq <= checkedTail && f.info.Size() <= smallFile {
-		return
-	}
-	ctx, db.stopCheck = context.WithCancel(ctx)
-	db.behind.Go(func() { db.checkUntilDone(ctx, f) })
-}
-
-// checkUntilDone verifies the whole file, trying again until that is possible.
-func (db *DB) checkUntilDone(ctx context.Context, f *file) {
-	for {
-		err := db.checkAll(ctx, f)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		db.o.Logger.Error("the old rows of the audit log could not be checked", "error", err, "again in", checkAgain)
-		select {
-		case <-time.After(checkAgain):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// checkAll verifies the whole file. The error says why that was not possible;
-// damage that it finds is remembered.
-func (db *DB) checkAll(ctx context.Context, f *file) error {
-	report, err := f.verify(ctx, &db.o, nil)
-	if err == nil && !report.Whole {
-		err = damaged("%s", report.Message)
-	}
-	if !errors.Is(err, ledger.ErrDamaged) {
-		return err
-	}
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if os.SameFile(db.file.info, f.info) { // otherwise it is about a file that was set aside
-		db.o.Logger.Error("calls are refused", "error", err)
-		db.hiddenFault = fault{err, time.Now(), f.info}
-	}
-	return nil
 }

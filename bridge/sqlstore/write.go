@@ -74,7 +74,7 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 				return err
 			}
 		}
-		return nil
+		return f.mark(ctx, seq, hash)
 	})
 	if err != nil {
 		return err

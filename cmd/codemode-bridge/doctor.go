@@ -162,7 +162,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0),
-		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (int64, bool, bool, error) { return lastRow(ctx, cfg.Audit) }},
+		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, cfg.Audit) }},
 		Review: func() (unreviewed, blocked int, err error) {
 			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
 			for _, w := range waiting {
@@ -199,20 +199,21 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	return c
 }
 
-// lastRow opens an audit log for reading, and returns the number of its last row.
-func lastRow(ctx context.Context, place config.Audit) (last int64, opened, damaged bool, err error) {
+// openForDoctor opens an audit log for reading.
+func openForDoctor(ctx context.Context, place config.Audit) (s doctor.LogState, err error) {
 	o := storeOptions(place)
 	o.ReadOnly = true
 	db, err := sqlstore.Open(ctx, o)
 	if err != nil {
-		return 0, false, false, err
+		return s, err
 	}
 	defer db.Close()
-	last, _, err = db.Head(ctx)
+	s.Opened, s.Whole = true, db.WholeAt()
+	s.Last, _, err = db.Head(ctx)
 	if wrong := db.Err(); errors.Is(wrong, ledger.ErrDamaged) {
-		return last, true, true, wrong
+		s.Damaged, err = true, wrong
 	}
-	return last, true, false, err
+	return s, err
 }
 
 // trySandbox has a worker parse a script, and returns how the worker is confined.
