@@ -97,6 +97,11 @@ func TestOffer(t *testing.T) {
 			[]*Offer{{Client: "Claude Code", Tools: []string{"hub__create_issue"}, LeftOut: []string{"hub__add_note: a client denies it or asks"}}}},
 		{"a folder's server", map[string]string{"work/.mcp.json": oneHub, ".claude/settings.json": hubRules}, []string{"claude-code", "work/.mcp.json"}, nil},
 		{"a client that was not named", map[string]string{".cursor/mcp.json": oneHub, ".claude.json": oneHub, ".claude/settings.json": hubRules}, []string{"cursor"}, nil},
+		{
+			"in the server's own entry", map[string]string{".kiro/settings/mcp.json": `{"mcpServers": {"hub": {"command": "hub-server", "disabledTools": ["add_note"], "autoApprove": ["add_note", "create_issue", "delete_issue"]}}}`}, nil,
+			[]*Offer{{Client: "Kiro", Tools: []string{"hub__create_issue"}, LeftOut: []string{"hub__delete_issue: its risk is high"}}},
+		},
+		{"in an entry of the folder", map[string]string{"work/.kiro/settings/mcp.json": `{"mcpServers": {"hub": {"command": "hub-server", "autoApprove": ["create_issue"]}}}`}, []string{"work/.kiro/settings/mcp.json"}, nil},
 		{"a broken file", map[string]string{".claude.json": oneHub, ".claude/settings.json": hubRules, "work/.claude/settings.json": "{"}, nil, nil},
 	} {
 		i := offered(t, test.files, test.from...)
