@@ -141,7 +141,7 @@ func editedLines(e approval.StoredRequest) []string {
 	case edited == nil:
 		return nil
 	case edited.Args == nil: // an older release answered it
-		return []string{"  edited by " + edited.By + ", who was asked about other arguments: audit show has those that took their place"}
+		return []string{"  edited by " + edited.By + ", who was asked about other arguments: runs show has those that took their place"}
 	}
 	lines := []string{"  edited by " + edited.By + ": these arguments take the place of those that were asked about:"}
 	return append(lines, fieldLines(edited.Fields)...)

@@ -5,7 +5,7 @@
 // Everything here is a function over rows of package ledger, in the order in
 // which they were written. Nothing writes a record or decides a call.
 //
-//	ledger.Store.Rows ─┬─ ReadTimeline ─ (*Timeline).Write    audit show
+//	ledger.Store.Rows ─┬─ ReadTimeline ─ (*Timeline).Write    runs show
 //	                   ├─ Measure ─ Stats ─ (Stats).Suggest   audit stats
 //	                   ├─ Export                              audit export, audit query --format csv
 //	                   ├─ WriteReport                         audit report

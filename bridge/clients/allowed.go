@@ -97,7 +97,40 @@ var permits = map[string]permitting{
 		},
 		covers: func(entry, server, tool string, _ bool) bool { return entry == "mcp:"+server+":"+tool },
 	},
+	"cline": inEntries("cline", func(tool, is string) bool { return tool == is }),
+	"kiro":  inEntries("kiro", func(tool, is string) bool { return tool == is || tool == "*" }),
 }
+
+// inEntries is how a client permits that writes into the entry of a server which of its
+// tools it calls without asking: "autoApprove". Covers reports whether a text of such a list
+// is about a tool. Files of a folder are not read for it: they are the ones that are named
+// for their servers.
+func inEntries(client string, covers func(text, tool string) bool) permitting {
+	return permitting{
+		files: func(s System, scope Scope) []string {
+			if c, _ := Find(client); scope == User {
+				return c.files(s, scope)
+			}
+			return nil
+		},
+		read: func(tree map[string]any) (allow, deny []string) {
+			servers, _ := tree["mcpServers"].(map[string]any)
+			for name := range servers {
+				for _, tool := range textsAt(servers, name, "autoApprove") {
+					allow = append(allow, name+inEntry+tool)
+				}
+			}
+			return allow, nil
+		},
+		covers: func(entry, server, tool string, _ bool) bool {
+			text, ok := strings.CutPrefix(entry, server+inEntry)
+			return ok && covers(text, tool)
+		},
+	}
+}
+
+// inEntry stands between a server and its tool. No name has it.
+const inEntry = "\x00"
 
 // PermissionFiles are the files in which clients may keep what they call without asking,
 // each once.

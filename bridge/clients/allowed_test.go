@@ -30,6 +30,9 @@ func TestAllowance(t *testing.T) {
 				"mcp:mail:send": {"default": "deny"}, "mcp:git hub:get_issue": {"default": "allow"}, "terminal": {"default": "allow"}}}}}`,
 			"git hub/get_issue", "mail/send",
 		},
+		{"cline", "cline", `{"mcpServers": {"mail": {"autoApprove": ["send", "*"]}, "git hub": {"disabled": true, "autoApprove": ["get_issue", "get*", 5]}, "git": {"autoApprove": ["create_issue"]}}}`, "git hub/get_issue mail/send", ""},
+		{"cline, another shape", "cline", `{"mcpServers": {"mail": {"autoApprove": "send"}, "git hub": {"autoApprove": {"get_issue": true}}}, "autoApprove": ["send"]}`, "", ""},
+		{"kiro", "kiro", `{"mcpServers": {"git hub": {"autoApprove": ["*"]}, "mail": {"autoApprove": ["s*"]}}}`, "git hub/get_issue git hub/get.repo git hub/create_issue", ""},
 	} {
 		client, _ := Find(test.client)
 		a, err := Permissions{Client: client}.Read([]byte(test.text))
@@ -75,6 +78,7 @@ func TestPermissionFiles(t *testing.T) {
 	want := []string{
 		"Claude Code (user) .claude/settings.json", "Claude Code (project) work/.claude/settings.json", "Claude Code (local) work/.claude/settings.local.json",
 		"Cursor (user) .cursor/permissions.json", "Gemini CLI (user) .gemini/settings.json", "Zed (user) .config/zed/settings.json",
+		"Cline (user) .config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "Kiro (user) .kiro/settings/mcp.json",
 	}
 	if diff := cmp.Diff(want, list(filepath.Join(home, "work"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

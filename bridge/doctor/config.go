@@ -27,7 +27,7 @@ func (up *Checkup) readConfig(context.Context) []Finding {
 		all = append(all, warning("", "evaluation.enabled is false: nothing is asked, only denials hold", "remove it from the configuration"))
 	}
 	if c.Unrestricted {
-		all = append(all, warning("", "eval may call every tool unasked: there is no evaluation.defaultProfile", "name a profile there; profiles add --template has ready-made ones"))
+		all = append(all, warning("", "eval may call every tool unasked: there is no evaluation.defaultProfile", "name a profile there; profiles add has ready-made ones"))
 	}
 	if c.NobodyConfirms != "" {
 		all = append(all, warning("", c.NobodyConfirms, "give one of them the role admin"))

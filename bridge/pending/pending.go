@@ -71,7 +71,7 @@ func (c *Change) WayOn() string {
 	if c.Old == nil || AnyoneMay(approval.ConfirmConfig, c.Old.Approvals) {
 		return "codemode-bridge config pending shows it, config confirm takes it over"
 	}
-	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
+	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config confirm --offline takes it over, at a terminal"
 }
 
 // Meanwhile returns the configuration that applies while c is pending: the one

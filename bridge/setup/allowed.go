@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
 )
@@ -80,14 +81,16 @@ func (i *Import) allowances(from []string) []allowance {
 
 // Offer finds what clients may call without asking that the profile asks about. Only
 // servers whose tools are Listed count.
-func (i *Import) Offer(from []string, profile *profiles.Profile) {
+func (i *Import) Offer(from []string, profile *profiles.Profile) { i.offerOf(i.New(), from, profile) }
+
+func (i *Import) offerOf(some []*Server, from []string, profile *profiles.Profile) {
 	all := i.allowances(from)
 	covered := func(a allowance, c profiles.Call, says func(server, tool string) bool) bool {
 		return slices.ContainsFunc(i.called, func(k called) bool {
 			return k.client == a.Client.Name && k.as == c.Server && (k.own || a.Scope != clients.User) && says(k.name, c.Tool)
 		})
 	}
-	for _, s := range i.New() {
+	for _, s := range some {
 		for _, c := range s.Listed {
 			if len(s.Allow) > 0 && !slices.Contains(s.Allow, c.Tool) || slices.Contains(s.Deny, c.Tool) {
 				continue
@@ -288,6 +291,36 @@ func (i *Import) TakeOffers() (rules []profiles.RuleSpec) {
 		o.Taken = len(o.Tools) > 0
 	}
 	return rules
+}
+
+// Offer finds what the client may call without asking, of the servers that move, that the
+// profile asks about, once their tools are Listed. What another client forbids for a server
+// of that name is not offered.
+func (in *Installation) Offer(profile *profiles.Profile) *Import {
+	i := in.found
+	for _, s := range in.Moving {
+		for _, c := range clients.All() {
+			i.called = append(i.called, called{c.Name, in.Place.Scope != clients.Project, s.Name, s.As})
+		}
+	}
+	i.offerOf(in.Moving, []string{in.Place.Client.Name}, profile)
+	return i
+}
+
+// Allow adds rules to a profile of the bridge's configuration. Parse reads its text.
+func (in *Installation) Allow(profile string, rules []profiles.RuleSpec, parse func(text []byte) (*config.Config, error)) error {
+	after := in.After
+	for _, rule := range rules {
+		var err error
+		if after, err = AddRule(after, profile, rule); err != nil {
+			return err
+		}
+	}
+	if _, err := parse(after); err != nil {
+		return err
+	}
+	in.After = after
+	return nil
 }
 
 // flatRule is a rule on one line, as people write JSON.

@@ -97,6 +97,11 @@ func TestOffer(t *testing.T) {
 			[]*Offer{{Client: "Claude Code", Tools: []string{"hub__create_issue"}, LeftOut: []string{"hub__add_note: a client denies it or asks"}}}},
 		{"a folder's server", map[string]string{"work/.mcp.json": oneHub, ".claude/settings.json": hubRules}, []string{"claude-code", "work/.mcp.json"}, nil},
 		{"a client that was not named", map[string]string{".cursor/mcp.json": oneHub, ".claude.json": oneHub, ".claude/settings.json": hubRules}, []string{"cursor"}, nil},
+		{
+			"in the server's own entry", map[string]string{".kiro/settings/mcp.json": `{"mcpServers": {"hub": {"command": "hub-server", "disabledTools": ["add_note"], "autoApprove": ["add_note", "create_issue", "delete_issue"]}}}`}, nil,
+			[]*Offer{{Client: "Kiro", Tools: []string{"hub__create_issue"}, LeftOut: []string{"hub__delete_issue: its risk is high"}}},
+		},
+		{"in an entry of the folder", map[string]string{"work/.kiro/settings/mcp.json": `{"mcpServers": {"hub": {"command": "hub-server", "autoApprove": ["create_issue"]}}}`}, []string{"work/.kiro/settings/mcp.json"}, nil},
 		{"a broken file", map[string]string{".claude.json": oneHub, ".claude/settings.json": hubRules, "work/.claude/settings.json": "{"}, nil, nil},
 	} {
 		i := offered(t, test.files, test.from...)
@@ -143,6 +148,64 @@ func TestTakeOffers(t *testing.T) {
 		}
 		if d := after.Decide(c); d.Disposition != test.want {
 			t.Errorf("%s: %v, want %v: %v", test.name, d.Disposition, test.want, d.Reasons)
+		}
+	}
+}
+
+// A take-over offers what its own client allows for the servers that move. What another
+// client forbids is not offered, nor is anything for servers that a folder brought along.
+func TestTakeOverOffers(t *testing.T) {
+	t.Parallel()
+	system, dir := home(t, map[string]string{
+		".cursor/mcp.json":         oneHub,
+		".cursor/permissions.json": `{"mcpAllowlist": ["hub:create_issue", "hub:add_note", "hub:delete_issue"]}`,
+		".claude/settings.json":    `{"permissions": {"allow": ["mcp__hub__create_directory"], "deny": ["mcp__hub__add_note"]}}`,
+		"work/.cursor/mcp.json":    oneHub,
+	})
+	system.Folder = filepath.Join(dir, "work")
+	text := []byte(`{"servers": {}, "evaluation": {"defaultProfile": "p", "profiles": {"p": {"default": "risk"}}, "risk": {"unknown": "medium", "medium": {}}}}`)
+	cfg, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scope, want := range map[clients.Scope][]*Offer{
+		clients.User:    {{Client: "Cursor", Tools: []string{"hub__create_issue"}, LeftOut: []string{"hub__delete_issue: its risk is high", "hub__add_note: a client denies it or asks"}}},
+		clients.Project: nil,
+	} {
+		client, _ := clients.Find("cursor")
+		place, err := client.Place(system, scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := Install(place, clients.Records{Folder: filepath.Join(dir, "installs")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := in.TakeOver(system, false, text, parse, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range in.Moving {
+			for _, tool := range []string{"create_issue", "delete_issue", "add_note", "create_directory"} {
+				s.Listed = append(s.Listed, profiles.Call{Server: s.As, Tool: tool})
+			}
+		}
+		found := in.Offer(cfg.Profiles.Default())
+		if diff := cmp.Diff(want, found.Offers, cmp.AllowUnexported(Offer{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", scope, diff)
+		}
+		if err := in.Allow("p", found.TakeOffers(), parse); err != nil {
+			t.Fatal(err)
+		}
+		after, err := parse(in.After)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := profiles.Call{Server: "hub", Tool: "create_issue", Args: map[string]any{}}
+		if got := after.Profiles.Default().Decide(call).Disposition == profiles.Allow; got != (want != nil) {
+			t.Errorf("%s: create_issue is allowed: %v", scope, got)
+		}
+		if err := in.Allow("nobody", []profiles.RuleSpec{{}}, parse); err == nil {
+			t.Errorf("%s: a profile that is not there gets a rule", scope)
 		}
 	}
 }

@@ -30,7 +30,8 @@ type Installation struct {
 	file    *clients.File
 	servers []clients.Server // that the file has
 	staying map[string]string
-	text    []byte // of the file after the change
+	found   *Import // those of a take-over
+	text    []byte  // of the file after the change
 	record  *clients.Record
 	earlier *clients.Record
 }
@@ -68,7 +69,7 @@ func (in *Installation) TakeOver(system clients.System, boxes bool, text []byte,
 	if err := i.Configured(text, cfg); err != nil {
 		return err
 	}
-	in.Before, in.After = text, text
+	in.Before, in.After, in.found = text, text, i
 	var moving []*Server
 	for _, s := range in.servers {
 		if s.Name == EntryName {

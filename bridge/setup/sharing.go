@@ -83,6 +83,14 @@ func (in *Installation) shares(system clients.System, moving []*Server, choose C
 // OldRules are the servers that move and whose tools a file of the client's permissions
 // names.
 func (in *Installation) OldRules(system clients.System) (names []string) {
+	for _, s := range in.Named(system) {
+		names = append(names, canon.Escape(s.Name))
+	}
+	return names
+}
+
+// Named are the servers of OldRules.
+func (in *Installation) Named(system clients.System) (named []*Server) {
 	for _, p := range clients.PermissionFiles(system) {
 		if p.Client.Name != in.Place.Client.Name {
 			continue
@@ -96,12 +104,12 @@ func (in *Installation) OldRules(system clients.System) (names []string) {
 			continue
 		}
 		for _, s := range in.Moving {
-			if rules.Names(s.Name) && !slices.Contains(names, s.Name) {
-				names = append(names, canon.Escape(s.Name))
+			if rules.Names(s.Name) && !slices.Contains(named, s) {
+				named = append(named, s)
 			}
 		}
 	}
-	return names
+	return named
 }
 
 // leave takes servers out of those that move.

@@ -294,7 +294,7 @@ func TestEvalSaysWhatItWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(talk).ReadString('\n')
-	said := regexp.MustCompile(`^waiting for an approver: utils__hash, request (q\w+) \(codemode-bridge approvals watch\)\n$`).FindStringSubmatch(line)
+	said := regexp.MustCompile(`^waiting for an approver: utils__hash; answer in another terminal: codemode-bridge approvals approve (q\w+) --config \S+config.json\n$`).FindStringSubmatch(line)
 	if said == nil {
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -31,7 +31,7 @@ func judge(con *console, cfg, running *config.Config) (*pending.Change, error) {
 func hinted(err error) error {
 	switch unreadable, folder := (*pending.UnreadableError)(nil), (*pending.NoFolderError)(nil); {
 	case errors.As(err, &unreadable):
-		return &configError{err, "codemode-bridge config accept --offline takes the file as it is, at a terminal, and is recorded"}
+		return &configError{err, "codemode-bridge config confirm --offline takes the file as it is, at a terminal, and is recorded"}
 	case errors.As(err, &folder):
 		return &configError{err, "set XDG_STATE_HOME, or HOME"}
 	}

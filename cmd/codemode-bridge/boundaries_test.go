@@ -58,7 +58,7 @@ func TestTwoConfigurationsOfOneUser(t *testing.T) {
 			whose := "belongs to another configuration, " + a.commandLine.file
 			b.refuses(whose, "", "runs", "resume", run)
 			b.refuses(whose, "", "runs", "cancel", run)
-			b.refuses(whose, "", "runs", "replay", run, "--dry")
+			b.refuses(whose, "", "runs", "replay", run)
 			if list := b.does("", "runs", "list", "--json"); strings.Contains(list, run) {
 				t.Errorf("the other lists it: %s", list)
 			}

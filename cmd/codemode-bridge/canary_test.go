@@ -136,8 +136,8 @@ func TestCanaries(t *testing.T) {
 	if run == nil {
 		t.Fatal("the log has no call of fake__write")
 	}
-	shown["audit show"] = h.says([]int{0}, "audit", "show", run[1])
-	shown["audit show --json"] = h.says([]int{0}, "audit", "show", run[1], "--json")
+	shown["runs show"] = h.says([]int{0}, "runs", "show", run[1])
+	shown["runs show --json"] = h.says([]int{0}, "runs", "show", run[1], "--json")
 	shown["standard error of all"] = h.talk.String()
 	for name, text := range files(t, filepath.Join(h.dir, "state")) {
 		shown["file "+name] = text
@@ -156,8 +156,8 @@ func TestCanaries(t *testing.T) {
 	// The log does have the calls, and a secret can be found there by its fingerprint:
 	// otherwise the test would prove nothing.
 	for _, want := range []string{"fake__write", "hidden", "refused", "fp:"} {
-		if !strings.Contains(shown["audit show"], want) {
-			t.Errorf("%q is missing from\n%s", want, shown["audit show"])
+		if !strings.Contains(shown["runs show"], want) {
+			t.Errorf("%q is missing from\n%s", want, shown["runs show"])
 		}
 	}
 	find := h.command("audit", "fingerprint")

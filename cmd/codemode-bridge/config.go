@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,8 +18,6 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
-
-	"github.com/spf13/cobra"
 )
 
 // A configError is a problem of the setup as a whole, such as a configuration that
@@ -127,74 +124,6 @@ func limits(s config.Sandbox) sandbox.Limits {
 		CPU: timeDuration(s.CPU), Heap: int64(s.Heap), Calls: s.Calls, Parallel: s.Parallel,
 		Source: int64(s.Source), Logs: int64(s.Logs),
 	}
-}
-
-// checkCommand says what is wrong with a configuration.
-func checkCommand(con *console) *cobra.Command {
-	var resolve bool
-	c := &cobra.Command{
-		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: cli.MaxArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				con.configPath = args[0]
-			}
-			cfg, err := con.load()
-			if err == nil && resolve {
-				cfg, err = checkSecrets(c.Context(), con, cfg)
-			}
-			var problems config.Problems
-			if err != nil && !errors.As(err, &problems) {
-				return err
-			}
-			warnings, notes := []string{}, []string(nil)
-			if err == nil {
-				warnings, notes = remarks(con, cfg)
-			}
-			for _, warning := range warnings {
-				con.Told("warning: %s", warning)
-			}
-			for _, note := range notes {
-				con.Told("note: %s", note)
-			}
-			if con.JSON {
-				if problems == nil {
-					problems = config.Problems{}
-				}
-				if err := con.PrintJSON(map[string]any{"ok": len(problems) == 0, "problems": problems, "warnings": warnings}); err != nil {
-					return err
-				}
-			} else if len(problems) > 0 {
-				fmt.Fprintln(con.Out, problems)
-				fmt.Fprintf(con.Err, "%s\n", cli.Count(len(problems), "mistake"))
-			} else {
-				fmt.Fprintf(con.Out, "%s is fine: %s, %s\n", con.shown(cfg.File), cli.Count(len(cfg.Servers), "server"), cli.Count(len(cfg.Profiles.Names()), "profile"))
-			}
-			if len(problems) > 0 {
-				return &cli.ExitError{Code: cli.ExitConfig}
-			}
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&resolve, "secrets", false, "also ask for the secrets that it names, which runs the commands of ${exec:...}")
-	con.JSONFlag(c)
-	return c
-}
-
-// checkSecrets asks for the secrets of a configuration, and takes a server that lacks one
-// for a mistake.
-func checkSecrets(ctx context.Context, con *console, cfg *config.Config) (*config.Config, error) {
-	cfg, err := con.withSecrets(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	var problems config.Problems
-	for _, name := range cfg.ServerNames() {
-		problems = append(problems, cfg.Servers[name].Unready...)
-	}
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return cfg, nil
 }
 
 // worker is the path of codemode-worker, which is installed beside this program.

@@ -29,7 +29,7 @@ import (
 // configCommand shows, confirms and rejects a pending configuration.
 func configCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "A changed configuration that waits for an approver"}
-	group.AddCommand(configPending(con), configVerdict(con, true), configVerdict(con, false), configAccept(con))
+	group.AddCommand(configPending(con), configVerdict(con, true), configVerdict(con, false), con.Older(configAccept(con), "config confirm --offline"))
 	return group
 }
 
@@ -63,17 +63,24 @@ func configPending(con *console) *cobra.Command {
 
 // configVerdict confirms the pending configuration, or rejects it.
 func configVerdict(con *console, confirm bool) *cobra.Command {
-	var fromStdin bool
+	var fromStdin, offline bool
 	var reason string
 	c := &cobra.Command{
 		Use: "confirm", Short: "Apply it in all bridges, as an approver with the role admin", Args: cli.NoArgs,
-		Long: "Shows what waits and applies it in every bridge with this configuration file. Asks for your approver's token;\nan approver whom only the change itself adds does not count.",
+		Long: "Shows what waits and applies it in every bridge with this configuration file. Asks for your approver's token;\nan approver whom only the change itself adds does not count. " +
+			"With --offline it is applied without an approver,\nfor when none is available: at a terminal, while no bridge has it pending, after you have typed the name of the\nfile. The audit log says who did it, and why.",
 	}
 	if !confirm {
 		c.Use, c.Short = "reject", "Keep what was confirmed last, as an approver with the role admin"
 		c.Long = "Shows what waits and rejects it: nothing of it applies, not even the rights that it takes away. The file\nstays as it is, and its next edit is judged afresh. Asks for your approver's token."
 	}
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if offline {
+			if fromStdin {
+				return &cli.UsageError{Err: errors.New("--offline does without an approver, and so without --token-stdin")}
+			}
+			return confirmOffline(c.Context(), con, reason)
+		}
 		w, err := openWaiting(c.Context(), con)
 		if err != nil {
 			return err
@@ -104,61 +111,68 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 		_, err = fmt.Fprintf(con.Out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
 		return err
 	}
+	if confirm {
+		c.Flags().BoolVar(&offline, "offline", false, "no approver is available; takes --reason")
+	}
 	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
 	c.Flags().StringVar(&reason, "reason", "", "why; needed to confirm where a denial was removed, nobody is asked any more, or somebody may allow more")
 	return c
 }
 
-// configAccept takes a pending configuration over without an approver, where none
-// is available: at a terminal, with a reason, and recorded.
+// configAccept is an older spelling of confirm --offline.
 func configAccept(con *console) *cobra.Command {
 	var offline bool
 	var reason string
 	c := &cobra.Command{
 		Use: "accept --offline", Short: "Apply it without an approver, at a terminal", Args: cli.NoArgs,
-		Long: "Shows what waits and applies it without an approver, for when none is available: at a terminal, while no\nbridge has it pending, after you have typed the name of the file. The audit log says who did it, and why.",
-		RunE: func(c *cobra.Command, _ []string) (err error) {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if !offline {
 				return &cli.UsageError{Err: errors.New("accept does without an approver: say --offline; an approver uses config confirm")}
 			}
-			terminal, ok := con.In.(*os.File)
-			if !ok || !term.IsTerminal(int(terminal.Fd())) {
-				return &cli.UsageError{Err: errors.New("there is no terminal here; without one, an approver uses config confirm")}
-			}
-			w, err := openWaiting(c.Context(), con)
-			var unread *pending.UnreadableError
-			if errors.As(err, &unread) {
-				w, err = openUnread(c.Context(), con, unread)
-			}
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, w.close()) }()
-			if !w.cfg.Audit.Enabled {
-				return &configError{errors.New("the file keeps no audit log (audit.enabled is false), so that it is taken over could not be recorded"), "let it keep one; an approver may confirm it without"}
-			}
-			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
-				return &configError{errors.New("the edit waits at a running bridge"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
-			}
-			if err := printPending(con.Err, w.row); err != nil {
-				return err
-			}
-			if strings.TrimSpace(reason) == "" {
-				return &cli.UsageError{Err: errors.New("taking it over without an approver needs a reason: --reason \"...\"")}
-			}
-			if err := typesName(con, terminal, filepath.Base(w.row.File)); err != nil {
-				return err
-			}
-			if err := w.confirm(c.Context(), con, approval.Confirmation{By: thisUser(), Channel: "offline", Text: reason, At: time.Now()}); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(con.Out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
-			return err
+			return confirmOffline(c.Context(), con, reason)
 		},
 	}
 	c.Flags().BoolVar(&offline, "offline", false, "no approver is available")
 	c.Flags().StringVar(&reason, "reason", "", "why")
 	return c
+}
+
+// confirmOffline takes a pending configuration over without an approver, where none
+// is available: at a terminal, with a reason, and recorded.
+func confirmOffline(ctx context.Context, con *console, reason string) (err error) {
+	terminal, ok := con.In.(*os.File)
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+		return &cli.UsageError{Err: errors.New("there is no terminal here; without one, an approver uses config confirm")}
+	}
+	w, err := openWaiting(ctx, con)
+	var unread *pending.UnreadableError
+	if errors.As(err, &unread) {
+		w, err = openUnread(ctx, con, unread)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if !w.cfg.Audit.Enabled {
+		return &configError{errors.New("the file keeps no audit log (audit.enabled is false), so that it is taken over could not be recorded"), "let it keep one; an approver may confirm it without"}
+	}
+	if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
+		return &configError{errors.New("the edit waits at a running bridge"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
+	}
+	if err := printPending(con.Err, w.row); err != nil {
+		return err
+	}
+	if strings.TrimSpace(reason) == "" {
+		return &cli.UsageError{Err: errors.New("taking it over without an approver needs a reason: --reason \"...\"")}
+	}
+	if err := typesName(con, terminal, filepath.Base(w.row.File)); err != nil {
+		return err
+	}
+	if err := w.confirm(ctx, con, approval.Confirmation{By: thisUser(), Channel: "offline", Text: reason, At: time.Now()}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(con.Out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
+	return err
 }
 
 // typesName asks the person to type a name on the terminal, and refuses any other.

@@ -61,7 +61,7 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.does("", "approvals", "list", "--all", "--json")), &rows); err != nil || len(rows) != 1 || rows[0].Edited.By != "ann" {
 		t.Errorf("the list has %+v, %v", rows, err)
 	}
-	wants(t, "audit show", b.does("", "audit", "show", run), `arguments {"text":"anns"}`, `edited    by ann; asked about was {"text":"scripts"}`)
+	wants(t, "runs show", b.does("", "runs", "show", run), `arguments {"text":"anns"}`, `edited    by ann; asked about was {"text":"scripts"}`)
 	wants(t, "the verdict", b.does("", "audit", "query", "--event-type", "verdict", "--json"), `"edited_args":{"text":"anns"}`, `"edited_digest":"sha256:`)
 }
 

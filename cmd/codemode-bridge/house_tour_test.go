@@ -92,6 +92,7 @@ var about = map[string]string{
 	"cmd/codemode-bridge":              "commands, flags, wiring, signals",
 	"cmd/codemode-bridge/approverscmd": "the commands about who may answer questions",
 	"cmd/codemode-bridge/auditcmd":     "the commands that read, check and keep the audit log, and tail",
+	"cmd/codemode-bridge/checkcmd":     "the commands that check the configuration, and show its saved scripts",
 	"cmd/codemode-bridge/boxcmd":       "the command that finds out which box a server needs",
 	"cmd/codemode-bridge/cautions":     "what is no mistake in a configuration, and probably not meant",
 	"cmd/codemode-bridge/cli":          "what all commands share: streams, printing, checks of arguments, exit codes",

@@ -7,12 +7,15 @@ import (
 	"io"
 	"log/slog"
 	"os/user"
+	"slices"
 	"time"
 
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles"
 )
@@ -25,28 +28,9 @@ const pinTime = 30 * time.Second
 // already. Each server that is pinned is recorded. One that cannot be reached stays
 // unpinned, with the reason in Unpinned.
 func pinTools(ctx context.Context, con *console, path string, text []byte, taking []*setup.Server) error {
-	cfg, err := config.Parse(con.shown(path), text, con.Env, con.policy(path))
-	if err != nil {
-		return err
-	}
 	on := setup.Pinnable(taking)
-	if len(on) == 0 {
-		return nil
-	}
-	if cfg, err = con.withSecrets(ctx, cfg); err != nil {
-		return err
-	}
-	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
-	logins := logins(con)
-	asked := make([]string, len(on)) // the bridge's own answer at once
-	for i, s := range on {
-		asked[i] = s.As
-	}
-	said := con.Wait(asked)
-	listed := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime, said.Answered)
-	said.Close()
-	logins.Close()
-	if err := context.Cause(ctx); err != nil {
+	cfg, tools, err := listTools(ctx, con, path, text, on)
+	if err != nil || len(on) == 0 {
 		return err
 	}
 	rec, err := con.openLog(ctx, cfg.Audit, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -55,24 +39,57 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	}
 	store, by := pins.Open(pinFolder(con, cfg.File)), thisUser()
 	for _, s := range on {
-		r := listed[s.As]
-		if s.Unpinned = r.NoTools(pinTime); s.Unpinned != "" {
+		if s.Unpinned != "" {
 			continue
 		}
-		accepted := pins.Imported(s.As, len(r.Listed), by, time.Now())
+		listed := tools[s.As]
+		accepted := pins.Imported(s.As, len(listed), by, time.Now())
 		err := rec.Record(ctx, accepted)
 		if err == nil {
-			err = store.Pin(s.As, definitions(r.Listed), by, accepted.Time)
+			err = store.Pin(s.As, listed, by, accepted.Time)
 		}
 		if err != nil {
 			return errors.Join(err, rec.Close())
 		}
-		s.Pinned = len(r.Listed)
-		for _, d := range definitions(r.Listed) {
+		s.Pinned = len(listed)
+	}
+	return rec.Close()
+}
+
+// listTools connects to servers of a configuration that is about to be written, whose text
+// is given, and returns the definitions of their tools by the servers' names. Each server
+// gets what it Listed, or why it stays Unpinned.
+func listTools(ctx context.Context, con *console, path string, text []byte, on []*setup.Server) (*config.Config, map[string][]catalog.Definition, error) {
+	cfg, err := config.Parse(con.shown(path), text, con.Env, con.policy(path))
+	if err != nil || len(on) == 0 {
+		return cfg, nil, err
+	}
+	var asked, named []string
+	for _, s := range on {
+		asked, named = append(asked, s.As), append(named, ofServer(s.As)...)
+	}
+	if cfg, err = con.withSecrets(ctx, cfg, named...); err != nil {
+		return nil, nil, err
+	}
+	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
+	logins := logins(con)
+	specs := slices.DeleteFunc(specsWithLogins(cfg, logins, con.Env), func(s upstream.Spec) bool { return !slices.Contains(asked, s.Name) })
+	said := con.Wait(slices.Clone(asked))
+	listed := doctor.TryAll(ctx, specs, version, pinTime, said.Answered)
+	said.Close()
+	logins.Close()
+	tools := make(map[string][]catalog.Definition)
+	for _, s := range on {
+		r := listed[s.As]
+		if s.Unpinned = r.NoTools(pinTime); s.Unpinned != "" {
+			continue
+		}
+		tools[s.As] = definitions(r.Listed)
+		for _, d := range tools[s.As] {
 			s.Listed = append(s.Listed, profiles.Call{Server: s.As, Tool: d.Name, Title: d.Title, Description: d.Description, Annotations: d.Annotations})
 		}
 	}
-	return rec.Close()
+	return cfg, tools, context.Cause(ctx)
 }
 
 // thisUser names the person at the terminal where no approver's token identifies

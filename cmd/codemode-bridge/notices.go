@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -35,7 +34,7 @@ func (p *parts) openNotices(watched bool) (end func()) {
 // by hand sees what it waits for and where that is answered.
 func sayAsked(con *console, p *parts) {
 	say := func(r approval.Request) {
-		fmt.Fprintf(con.Err, "waiting for an approver: %s, request %s (%s)\n", canon.Escape(strings.Join(r.Scripts(), ", ")), r.ID, p.desk.at("/r/"+r.ID))
+		con.Told("waiting for an approver: %s; answer in another terminal: %s", canon.Escape(strings.Join(r.Scripts(), ", ")), typed(con, "approvals approve "+r.ID))
 	}
 	p.desk.told.Store(&say)
 }

@@ -49,21 +49,15 @@ func profilesCommand(con *console) *cobra.Command {
 			return explain(c.Context(), con, args[0], args[1], strings.Join(args[2:], ""))
 		},
 	}
-	check := &cobra.Command{
-		Use: "check", Short: "Find entries and rules that match no known tool", Args: cli.NoArgs,
-		Long: "Connects to the servers and warns of list entries and rules that match no tool, that\n" +
-			"a stricter one always overrules, or whose condition can never be decided. The exit\ncode is 1 if there is one.",
-		RunE: func(c *cobra.Command, _ []string) error { return checkProfiles(c.Context(), con) },
-	}
 	show.ValidArgsFunction, explain.ValidArgsFunction = con.completeProfiles, con.completeProfiles
-	for _, c := range []*cobra.Command{list, show, explain, check} {
+	for _, c := range []*cobra.Command{list, show, explain} {
 		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
 	suggest := logFlag(con, auditLogOf(con).Suggest(func(edit func(text []byte) ([]byte, error)) error {
 		return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) { return edit(text) })
 	}))
-	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest)
+	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest, checks(con).Profiles())
 	return group
 }
 
@@ -187,39 +181,4 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	x.Write(con.Out, title)
 	fmt.Fprintln(con.Out)
 	return con.Table(x.TriedRows())
-}
-
-// checkProfiles prints the list entries and rules that have no effect.
-func checkProfiles(ctx context.Context, con *console) error {
-	var warnings []profileview.Warning
-	var tools, all int
-	err := once(ctx, con, func(_ context.Context, p *parts) error {
-		complain(con, p)
-		view := p.gate.View()
-		all = len(view.Profiles.Names())
-		warnings, tools = profileview.Check(view, p.config().Place)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	switch {
-	case con.JSON:
-		if err := con.PrintJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
-			return err
-		}
-	case all == 0:
-		fmt.Fprintln(con.Out, "there are no profiles: scripts may call every tool")
-	case len(warnings) == 0:
-		fmt.Fprintf(con.Out, "%s, %s: every entry and rule does something\n", cli.Count(all, "profile"), cli.Count(tools, "tool"))
-	default:
-		for _, w := range warnings {
-			fmt.Fprintln(con.Out, canon.Escape(w.String()))
-		}
-		fmt.Fprintln(con.Err, cli.Count(len(warnings), "warning"))
-	}
-	if len(warnings) > 0 {
-		return &cli.ExitError{Code: cli.ExitFailed}
-	}
-	return nil
 }

@@ -74,11 +74,21 @@ func addProfileCommand(con *console) *cobra.Command {
 		long += "\n  " + t.Name + "\n      " + t.Summary + "\n"
 	}
 	c := &cobra.Command{
-		Use: "add", Short: "Add a ready-made profile to the configuration", Args: cli.NoArgs, Long: long,
-		Example: "  codemode-bridge profiles add --template read-only --dry-run\n  codemode-bridge profiles add --template coding --as work",
-		RunE:    func(*cobra.Command, []string) error { return addProfile(con, template, as, dry) },
+		Use: "add template", Short: "Add a ready-made profile to the configuration", Args: cli.MaxArgs(1), Long: long,
+		Example: "  codemode-bridge profiles add read-only --dry-run\n  codemode-bridge profiles add coding --as work",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if template != "" {
+					return &cli.UsageError{Err: errors.New("profiles add takes one template")}
+				}
+				template = args[0]
+			}
+			return addProfile(con, template, as, dry)
+		},
 	}
+	c.ValidArgsFunction = cobra.FixedCompletions(templates.Names(), cobra.ShellCompDirectiveNoFileComp)
 	c.Flags().StringVar(&template, "template", "", "the `name` of the ready-made profile")
+	con.OlderFlag(c, "template", "profiles add TEMPLATE")
 	c.Flags().StringVar(&as, "as", "", "the `profile`'s name (default: the template's, with underscores)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be added and change nothing")
 	_ = c.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates.Names(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
@@ -94,7 +104,7 @@ func addProfile(con *console, template, as string, dry bool) error {
 	if !ok {
 		why := noTemplate(template)
 		if template == "" {
-			why = fmt.Errorf("profiles add needs --template; there are: %s", strings.Join(templates.Names(), ", "))
+			why = fmt.Errorf("profiles add needs the name of a template; there are: %s", strings.Join(templates.Names(), ", "))
 		}
 		return &cli.UsageError{Err: why}
 	}

@@ -21,7 +21,7 @@ import (
 // them.
 func runsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "runs", Short: "Runs of scripts: what they did, and resuming paused ones"}
-	list, show := listRunsCommand(con), auditLogOf(con).Show("Show what one run did")
+	list, show := listRunsCommand(con), auditLogOf(con).Show()
 	group.AddCommand(logFlag(con, list), logFlag(con, show), resumeRunCommand(con), cancelRunCommand(con), replayRunCommand(con))
 	return group
 }

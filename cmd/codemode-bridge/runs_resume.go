@@ -167,12 +167,12 @@ func cancelRunCommand(con *console) *cobra.Command {
 func replayRunCommand(con *console) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
-		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
+		Use: "replay run", Short: "Run a script again against its recorded answers, and show each step", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
 		Long: "Runs the script of a run again against the answers that its journal has: nothing is called. Journals of runs\n" +
 			"that have ended are kept for as long as runs.keep says; by default, not at all. Results are shown as they were.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if !dry {
-				return &cli.UsageError{Err: errors.New("replay only shows what a run did: say --dry; runs resume goes on with a paused one")}
+				return &cli.UsageError{Err: errors.New("replay only shows what a run did; runs resume goes on with a paused one")}
 			}
 			run := ""
 			err := auditLogOf(con).With(c.Context(), func(ctx context.Context, s *sqlstore.DB) (err error) {
@@ -204,7 +204,8 @@ func replayRunCommand(con *console) *cobra.Command {
 			return evalcmd.Print(&con.Console, result, "")
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry", false, "call nothing (required: there is no other mode)")
+	c.Flags().BoolVar(&dry, "dry", true, "call nothing")
+	con.OlderFlag(c, "dry", "runs replay")
 	con.JSONFlag(c)
 	return c
 }

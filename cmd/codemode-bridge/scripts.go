@@ -3,155 +3,56 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/observed"
+	"codemode-bridge/bridge/profileview"
 	"codemode-bridge/bridge/scripts"
-	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/checkcmd"
 	"codemode-bridge/sandbox"
-
-	"github.com/spf13/cobra"
 )
 
-// scriptsCommand shows the saved scripts.
-func scriptsCommand(con *console) *cobra.Command {
-	group := &cobra.Command{Use: "scripts", Short: "The saved scripts that scripts can run"}
-	list := &cobra.Command{
-		Use: "list", Short: "List the saved scripts, and what is wrong with the broken ones", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			cfg, all, err := readScripts(con)
+// checks are the commands that check the configuration, and show its saved scripts.
+func checks(con *console) *checkcmd.Bridge {
+	return &checkcmd.Bridge{
+		Console: &con.Console, Shown: con.shown, Load: con.load,
+		From: func(file string) { con.configPath = file },
+		Secrets: func(ctx context.Context, cfg *config.Config) (*config.Config, error) {
+			return con.withSecrets(ctx, cfg)
+		},
+		Remarks: func(cfg *config.Config) (warnings, notes []string) { return remarks(con, cfg) },
+		Idle:    func(ctx context.Context) (checkcmd.Idle, error) { return findIdle(ctx, con) },
+		Parser: func(cfg *config.Config) (func(context.Context, scripts.Script) *scripts.Problem, func() error, error) {
+			program, err := worker()
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
-			rows := []scripts.Row{}
-			for _, s := range all {
-				rows = append(rows, scripts.NewRow(s))
+			pool, err := sandbox.NewPool(sandbox.Options{Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(0), MaxWorkers: 1})
+			if err != nil {
+				return nil, nil, err
 			}
-			if con.JSON {
-				return con.PrintJSON(rows)
-			}
-			if len(rows) == 0 {
-				fmt.Fprintf(con.Err, "no saved scripts in %s\n", cfg.Scripts.Dir)
-				return nil
-			}
-			table := [][]string{{"name", "file", "description"}}
-			for _, r := range rows {
-				table = append(table, []string{r.Name, r.File, r.Summary()})
-			}
-			return con.Table(table)
+			return func(ctx context.Context, s scripts.Script) *scripts.Problem { return parsed(ctx, pool, s) }, pool.Close, nil
 		},
 	}
-	show := &cobra.Command{
-		Use: "show name", Short: "Print a saved script: how it is called, its file, its hash and its text", Args: cli.MinArgs(1),
-		RunE: func(_ *cobra.Command, names []string) error {
-			cfg, all, err := readScripts(con)
-			if err != nil {
-				return err
-			}
-			for _, name := range names {
-				s, ok := scripts.Find(all, name)
-				if !ok {
-					return fmt.Errorf("there is no saved script %q in %s", name, cfg.Scripts.Dir)
-				}
-				row := scripts.NewRow(s)
-				row.Source = s.Source
-				if con.JSON {
-					if err := con.PrintJSON(row); err != nil {
-						return err
-					}
-					continue
-				}
-				fmt.Fprintf(con.Out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
-				if s.Problem != nil {
-					fmt.Fprintf(con.Out, "problem  %s\n", canon.Escape(row.Problem))
-				} else {
-					fmt.Fprintf(con.Out, "call     %s\n", row.Declaration)
-				}
-				fmt.Fprintf(con.Out, "\n%s\n", canon.EscapeLines(strings.TrimRight(s.Source, "\n")))
-			}
-			return nil
-		},
-	}
-	check := &cobra.Command{
-		Use: "check [name...]", Short: "Say what is wrong with the saved scripts, with line and column", Args: cobra.ArbitraryArgs,
-		Long: "Reads the headers of all saved scripts, or of those that are named, and has a worker parse their text. Nothing is run.",
-		RunE: func(c *cobra.Command, names []string) error { return checkScripts(c.Context(), con, names) },
-	}
-	for _, c := range []*cobra.Command{list, show, check} {
-		con.JSONFlag(c)
-		group.AddCommand(c)
-	}
-	return group
 }
 
-// readScripts reads the configuration and the saved scripts.
-func readScripts(con *console) (*config.Config, []scripts.Script, error) {
-	cfg, err := con.load()
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := scripts.Read(cfg.Scripts.Dir, int64(cfg.Sandbox.Source))
-	return cfg, all, err
-}
-
-func checkScripts(ctx context.Context, con *console, names []string) error {
-	cfg, all, err := readScripts(con)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, ok := scripts.Find(all, name); !ok {
-			return fmt.Errorf("there is no saved script %q in %s", name, cfg.Scripts.Dir)
+// findIdle connects to the servers, and finds list entries and rules of profiles that have
+// no effect.
+func findIdle(ctx context.Context, con *console) (idle checkcmd.Idle, err error) {
+	err = once(ctx, con, func(_ context.Context, p *parts) error {
+		complain(con, p)
+		view := p.gate.View()
+		warnings, tools := profileview.Check(view, p.config().Place)
+		idle = checkcmd.Idle{Warnings: warnings, Profiles: len(view.Profiles.Names()), Tools: tools}
+		for _, w := range warnings {
+			idle.Lines = append(idle.Lines, w.String())
 		}
-	}
-	program, err := worker()
-	if err != nil {
-		return err
-	}
-	pool, err := sandbox.NewPool(sandbox.Options{Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(0), MaxWorkers: 1})
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	rows, broken := []scripts.Row{}, 0
-	for _, s := range all {
-		if len(names) > 0 && !slices.Contains(names, s.Name) && !slices.Contains(names, s.File) {
-			continue
-		}
-		if s.Problem == nil {
-			s.Problem = parsed(ctx, pool, s)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if s.Problem != nil {
-			broken++
-			if !con.JSON {
-				at := filepath.Join(cfg.Scripts.Dir, s.File) + s.Problem.Place()
-				fmt.Fprintf(con.Out, "%s: %s\n", canon.Escape(at), canon.Escape(s.Problem.Message))
-			}
-		}
-		rows = append(rows, scripts.NewRow(s))
-	}
-	switch {
-	case con.JSON:
-		if err := con.PrintJSON(map[string]any{"ok": broken == 0, "scripts": rows}); err != nil {
-			return err
-		}
-	case broken == 0:
-		fmt.Fprintf(con.Out, "%s fine in %s\n", cli.Count(len(rows), "saved script"), cfg.Scripts.Dir)
-	}
-	if broken > 0 {
-		return &cli.ExitError{Code: cli.ExitFailed}
-	}
-	return nil
+		return nil
+	})
+	return idle, err
 }
 
 // parsed has a worker parse a script, and returns the error as a problem; nil if there

@@ -25,7 +25,7 @@ func tryServersCommand(con *console) *cobra.Command {
 	var all, boxed bool
 	c := &cobra.Command{
 		Use: "test [name...]", Short: "Connect to servers, list their tools, and say what is wrong",
-		Long: "Connects to the named servers, or with --all to every one that is not disabled, lists their tools and says\n" +
+		Long: "Connects to the named servers, or without names to every one that is not disabled, lists their tools and says\n" +
 			"how long that took, or what is wrong, with the last lines that a program wrote to its standard error. The\n" +
 			"exit code is 1 if one of them cannot be used. Where a program gets a login by itself, as mcp-remote does, the link is\n" +
 			"shown and the login waited for.\n" +
@@ -33,26 +33,27 @@ func tryServersCommand(con *console) *cobra.Command {
 			"else the tightest, which writes nothing and reaches nobody. It says which parts hold here and what was\n" +
 			"refused; the configuration stays as it is.",
 		Args: func(c *cobra.Command, args []string) error {
-			if all == (len(args) > 0) {
-				return &cli.UsageError{Err: errors.New("servers test takes names, or --all")}
+			if all && len(args) > 0 {
+				return &cli.UsageError{Err: errors.New("servers test takes names, or none for all servers")}
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return tryServers(c.Context(), con, args, all, boxed) },
+		RunE: func(c *cobra.Command, args []string) error { return tryServers(c.Context(), con, args, boxed) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "every server that is not disabled")
+	con.OlderFlag(c, "all", "servers test")
 	c.Flags().BoolVar(&boxed, "confined", false, "try the programs in a box")
 	c.ValidArgsFunction = con.completeServers
 	con.JSONFlag(c)
 	return c
 }
 
-func tryServers(ctx context.Context, con *console, names []string, all, boxed bool) error {
+func tryServers(ctx context.Context, con *console, names []string, boxed bool) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
-	if names, err = chosenServers(cfg, names, all); err != nil {
+	if names, err = chosenServers(cfg, names, len(names) == 0); err != nil {
 		return err
 	}
 	var from map[string]string

@@ -34,6 +34,10 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Pin: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
 			return pinTools(ctx, con, path, text, taking)
 		},
+		List: func(ctx context.Context, path string, text []byte, taking []*setup.Server) error {
+			_, _, err := listTools(ctx, con, path, text, setup.Pinnable(taking))
+			return err
+		},
 		Try:     func(ctx context.Context, name string) (setupcmd.Tried, error) { return tryAdded(ctx, con, name) },
 		Keyring: con.keyring, ArgSecrets: recorder.ArgSecrets,
 		Refuse: func(err error, hint string) error { return &configError{err, hint} },

@@ -212,7 +212,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	c := b.commandLine
 	b.write(t, heldConfigText(loosePolicy))
 	b.isHeld(`denylist: \"utils__*\" is gone`)
-	accept := []string{"config", "accept", "--offline", "--reason", "ann is ill"}
+	accept := []string{"config", "confirm", "--offline", "--reason", "ann is ill"}
 	term := onTerminal(t, c.program("", accept...), "config.json\r")
 	<-term.ended
 	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "the edit waits at a running bridge") {
@@ -228,7 +228,6 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	b.write(t, heldConfigText(loosePolicy))
 	c.refuses("waits for an approver", "", "eval", "return 1")
 	c.refuses("no terminal", "config.json\n", accept...)
-	c.refuses("say --offline", "", "config", "accept")
 	answers := func(name, shown string, code int) {
 		t.Helper()
 		term := onTerminal(t, c.program("", accept...), "config.json\r") // what is typed ahead is no answer
@@ -253,7 +252,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	if err := os.WriteFile(records[0], []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.refuses("config accept --offline", "", "eval", "return 1")
+	c.refuses("config confirm --offline", "", "eval", "return 1")
 	answers("config.json", "taken over without an approver", 0)
 	c.does("", "eval", "return 1")
 	log := strings.ReplaceAll(c.does("", "audit", "query", "--json"), `": "`, `":"`)

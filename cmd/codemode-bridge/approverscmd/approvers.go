@@ -189,4 +189,4 @@ func NobodyMayConfirm(cfg *config.Config) bool {
 }
 
 // NobodyConfirms is the warning to print if NobodyMayConfirm.
-const NobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config accept --offline takes it over`
+const NobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config confirm --offline takes it over`

@@ -1,5 +1,5 @@
 // Package auditcmd has the commands that read, check, maintain and follow the audit
-// log. Command is the group "audit"; Tail is "tail", and Show is also "runs show".
+// log. Command is the group "audit"; Tail is "tail", and Show is "runs show".
 // Package bridge/audit formats what they print; a Log, which the program fills in,
 // says where the audit log is and how it is opened.
 package auditcmd
@@ -44,7 +44,7 @@ const RepairHint = "hint: calls are refused until codemode-bridge audit repair h
 // Command is the command group "audit".
 func (l *Log) Command() *cobra.Command {
 	group := &cobra.Command{Use: "audit", Short: "The audit log: what was asked, decided and done"}
-	group.AddCommand(l.query(), l.Show("Show what one run did: script, preview, every call"), l.stats(), l.export(),
+	group.AddCommand(l.query(), l.Older(l.Show(), "runs show"), l.stats(), l.export(),
 		l.report(), l.verify(), l.checkpoint(), l.prune(), l.repair(), l.fingerprint())
 	return group
 }

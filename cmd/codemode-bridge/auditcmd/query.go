@@ -133,9 +133,9 @@ func (l *Log) export() *cobra.Command {
 }
 
 // Show prints what one run did.
-func (l *Log) Show(short string) *cobra.Command {
+func (l *Log) Show() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show run", Short: short, Args: cli.OneArg, ValidArgsFunction: l.CompleteRun,
+		Use: "show run", Short: "Show what one run did: script, preview, every call", Args: cli.OneArg, ValidArgsFunction: l.CompleteRun,
 		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {

@@ -73,7 +73,7 @@ func (con *Bridge) AddServerJSON() *cobra.Command {
 	var replace, untried bool
 	var accept cli.Acceptance
 	c := &cobra.Command{
-		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2), Hidden: true,
+		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2),
 		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
@@ -85,7 +85,7 @@ func (con *Bridge) AddServerJSON() *cobra.Command {
 	c.Flags().BoolVar(&replace, "force", false, "replace a server of this name")
 	c.Flags().BoolVar(&untried, "no-try", false, noTry)
 	con.JSONFlag(c)
-	return c
+	return con.Older(c, "servers add NAME JSON")
 }
 
 // addServerJSON is addServer for a server that is given as JSON.

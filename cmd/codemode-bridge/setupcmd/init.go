@@ -45,7 +45,7 @@ func (con *Bridge) Init() *cobra.Command {
 	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
 	f.StringVar(&o.template, "template", "coding", "what scripts may do: the `name` of a template (profiles templates)")
 	cli.AcceptFlag(c, &o.accept)
-	f.BoolVar(&o.allowed, "allowed", false, "bring over what you have allowed your clients to call without asking, as far as it is listed; without it you are asked at a terminal")
+	allowedFlag(c, &o.allowed)
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
 	con.JSONFlag(c)
 	cli.Complete(c, "template", templates.Names())
@@ -190,23 +190,12 @@ func bringOver(con *Bridge, plan *setup.Plan, found *setup.Import, path string, 
 		return err
 	}
 	found.Offer(o.from, cfg.Profiles.Default())
-	if !con.JSON {
-		for _, line := range found.OfferWords() {
-			con.Told("%s", line)
-		}
-	}
-	offered := found.Offered()
-	if offered == 0 {
-		return nil
-	}
-	yes := o.allowed
-	if !yes && !o.yes && con.HasPerson() {
-		if yes, err = con.Agree(fmt.Sprintf("allow scripts the %s of this list, too, without asking you%s?", cli.Count(offered, "tool"), found.OfferLimits())); err != nil {
-			return err
-		}
+	yes, err := agreeToOffers(con, found, o.allowed, o.yes)
+	if err != nil {
+		return err
 	}
 	if !yes {
-		if !con.JSON {
+		if !con.JSON && found.Offered() > 0 {
 			con.Told("what your clients may call is not brought over: %s does it, and your own rules can", con.Typed("init --force --allowed"))
 		}
 		return nil

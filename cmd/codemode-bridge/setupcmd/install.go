@@ -3,6 +3,7 @@ package setupcmd
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ import (
 type installOptions struct {
 	scope                     string
 	takeOver, print, yes, dry bool
-	noQueue                   bool
+	noQueue, allowed          bool
 	accept                    cli.Acceptance
 }
 
@@ -33,15 +34,17 @@ func (con *Bridge) Install() *cobra.Command {
 		Long: "Adds the server " + setup.EntryName + " to the configuration of a client: " + strings.Join(setup.ClientNames(), ", ") + ".\n" +
 			"It shows the change and asks; comments and order stay, and a copy of the file is kept beside it. With\n" +
 			"--take-over, the client's own servers move into the bridge's configuration: otherwise the model can call\n" +
-			"their tools past the bridge. uninstall undoes both.",
+			"their tools past the bridge. What you have allowed the client to call of these without asking is shown then,\n" +
+			"as far as scripts would have to ask for it, and you are asked whether they may, too. uninstall undoes both.",
 		Example: "  codemode-bridge install claude-code\n  codemode-bridge install vscode --scope project --take-over --dry-run",
-		RunE:    func(_ *cobra.Command, args []string) error { return install(con, args[0], o) },
+		RunE:    func(c *cobra.Command, args []string) error { return install(c.Context(), con, args[0], o) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.noQueue, "no-queue", false, "leave the bridge's configuration as it is for a client that cannot show questions")
 	f.BoolVar(&o.takeOver, "take-over", false, "move the client's own servers into the bridge's configuration")
 	f.BoolVar(&o.print, "print", false, "print what to add to the client's file, and change nothing")
 	cli.AcceptFlag(c, &o.accept)
+	allowedFlag(c, &o.allowed)
 	installFlags(con, c, &o)
 	return c
 }
@@ -100,7 +103,10 @@ func installRecords(con *Bridge) (clients.Records, error) {
 }
 
 // install puts the bridge into the file of a client.
-func install(con *Bridge, name string, o installOptions) error {
+func install(ctx context.Context, con *Bridge, name string, o installOptions) error {
+	if o.allowed && !o.takeOver {
+		return &cli.UsageError{Err: errors.New("--allowed is about servers that move: it needs --take-over")}
+	}
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
@@ -180,6 +186,14 @@ func install(con *Bridge, name string, o installOptions) error {
 	if err := con.Confirm("make this change?", o.yes); err != nil {
 		return err
 	}
+	rules := in.OldRules(con.System())
+	offers, settled, err := takeAllowed(ctx, con, in, path, o)
+	if err != nil {
+		return err
+	}
+	if settled {
+		rules = nil
+	}
 	if err := o.keep(kept); err != nil {
 		return err
 	}
@@ -197,6 +211,9 @@ func install(con *Bridge, name string, o installOptions) error {
 	if con.JSON {
 		row := in.Row(true, backup)
 		queued.add(row)
+		if len(offers) > 0 {
+			row["allowed"] = offers
+		}
 		return con.PrintJSON(row)
 	}
 	fmt.Fprintf(con.Err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, setup.EntryName)
@@ -212,7 +229,7 @@ func install(con *Bridge, name string, o installOptions) error {
 	}
 	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
 	sayStaying(con, in)
-	sayPrompts(con, in)
+	sayPrompts(con, in, rules)
 	return nil
 }
 
@@ -243,14 +260,15 @@ func (con *Bridge) recordPath(in *setup.Installation, cfg *config.Config) {
 }
 
 // sayPrompts says which prompts of the client itself remain, and that its old rules for
-// tools that have moved do nothing any more.
-func sayPrompts(con *Bridge, in *setup.Installation) {
+// tools of the named servers, which have moved, do nothing any more.
+func sayPrompts(con *Bridge, in *setup.Installation, rules []string) {
 	client := in.Place.Client
 	if client.Prompts != "" {
 		con.Told("%s may ask before it calls eval, besides what the bridge asks about the calls of a script; to have the bridge alone ask: %s", client.Title, client.Prompts)
 	}
-	if rules := in.OldRules(con.System()); len(rules) > 0 {
-		con.Told("what %s allowed for the tools of %s does nothing any more, since scripts call these now: %s offers to bring it over", client.Title, strings.Join(rules, ", "), con.Typed("init --force --allowed"))
+	if len(rules) > 0 {
+		con.Told("what %s allowed for the tools of %s does nothing any more, since scripts call these now: %s, and then %s brings over what can be",
+			client.Title, strings.Join(rules, ", "), con.Typed("uninstall "+client.Name), con.Typed("install "+client.Name+" --take-over --allowed"))
 	}
 }
 

@@ -49,6 +49,9 @@ type Bridge struct {
 	// Pin starts the servers of a configuration that is about to be written, and accepts
 	// the tools that they list.
 	Pin func(ctx context.Context, path string, text []byte, taking []*setup.Server) error
+	// List starts the servers of such a configuration, and notes the tools that they list; of
+	// one that does not, why it is Unpinned.
+	List func(ctx context.Context, path string, text []byte, taking []*setup.Server) error
 	// Try connects to a server of the configuration on disk, and says how that went.
 	Try func(ctx context.Context, name string) (Tried, error)
 	// Keyring is the user's keyring, and ArgSecrets returns the secrets among arguments.
