@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"codemode-bridge/bridge/meant"
 )
 
 const (
@@ -205,7 +207,7 @@ func (x *index) terms(word string) []term {
 	}
 	if len(out) == 0 && len(key) >= 5 {
 		for _, w := range x.vocabulary {
-			if abs(len(w)-len(key)) <= 1 && distance(key, w, 1) <= 1 {
+			if abs(len(w)-len(key)) <= 1 && meant.Distance(key, w, 1) <= 1 {
 				add(w, asTypo)
 			}
 		}
@@ -498,7 +500,7 @@ func (k key) alike(name string, parts []string) float64 {
 	// Typing errors, in the whole name or in the tool's.
 	for _, s := range []string{k.plain, k.tool} {
 		longest := max(len(s), len(name))
-		if d := distance(name, s, longest/4); d <= longest/4 {
+		if d := meant.Distance(name, s, longest/4); d <= longest/4 {
 			score = max(score, 0.9*(1-float64(d)/float64(longest)))
 		}
 	}
@@ -513,36 +515,4 @@ func (k key) alike(name string, parts []string) float64 {
 		score = max(score, 0.85*2*float64(common)/float64(len(parts)+len(k.parts)))
 	}
 	return score
-}
-
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour to make b of a, or limit+1 if that is more than limit.
-func distance(a, b string, limit int) int {
-	if abs(len(a)-len(b)) > limit {
-		return limit + 1
-	}
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > limit {
-			return limit + 1
-		}
-		before, last, row = last, row, before
-	}
-	return min(last[len(b)], limit+1)
 }

@@ -223,23 +223,3 @@ func TestWords(t *testing.T) {
 	row("天気予報", "天気", "気予", "予報")
 	row("  ")
 }
-
-func TestDistance(t *testing.T) {
-	row := func(a, b string, limit, want int) {
-		t.Helper()
-		if got := distance(a, b, limit); got != want {
-			t.Errorf("distance of %q and %q: %d, want %d", a, b, got, want)
-		}
-		if got := distance(b, a, limit); got != want {
-			t.Errorf("distance of %q and %q: %d, want %d", b, a, got, want)
-		}
-	}
-	row("", "", 3, 0)
-	row("abc", "abc", 0, 0)
-	row("abc", "abd", 3, 1)
-	row("abc", "acb", 3, 1)
-	row("abc", "ab", 3, 1)
-	row("kitten", "sitting", 5, 3)
-	row("kitten", "sitting", 2, 3)
-	row("short", "muchlonger", 2, 3)
-}

@@ -87,6 +87,16 @@ func (s Server) Same(t Server) bool {
 		slices.Equal(s.Allow, t.Allow) && slices.Equal(s.Deny, t.Deny) && reflect.DeepEqual(s.Box, t.Box)
 }
 
+// Read reads the place's file and the servers in it. A file that is not there has none.
+func (p Place) Read() (*File, []Server, error) {
+	file, err := ReadFile(p.File)
+	if err != nil || !file.Existed {
+		return file, nil, err
+	}
+	servers, err := p.Servers(file.Text)
+	return file, servers, err
+}
+
 // Servers reads the servers of a file, in the order of the file. An entry that
 // makes no sense is there too, with its Problem.
 func (p Place) Servers(text []byte) ([]Server, error) {

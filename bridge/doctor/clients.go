@@ -30,13 +30,9 @@ func (up *Checkup) clients(context.Context) []Finding {
 	var places []registered
 	has := map[string]bool{} // clients with a bridge, in any of their files
 	for _, place := range clients.Places(up.System) {
-		file, err := clients.ReadFile(place.File)
+		file, servers, err := place.Read()
 		if err == nil && !file.Existed {
 			continue
-		}
-		var servers []clients.Server
-		if err == nil {
-			servers, err = place.Servers(file.Text)
 		}
 		if err != nil {
 			all = append(all, warning(place.String(), err.Error(), "put the file right; the client may not read it either"))

@@ -31,8 +31,8 @@ func By(word string, candidates []string) string {
 		if len(c) > 64 {
 			continue
 		}
-		d := distance(Fold(word), Fold(c))
-		if limit := (max(len(word), len(c)) + 2) / 3; d <= limit && d < bestDistance && d < min(len(word), len(c)) {
+		limit := (max(len(word), len(c)) + 2) / 3
+		if d := Distance(Fold(word), Fold(c), limit); d <= limit && d < bestDistance && d < min(len(word), len(c)) {
 			best, bestDistance = c, d
 		}
 	}
@@ -80,26 +80,35 @@ var noDashes = strings.NewReplacer("-", "", "_", "")
 // Fold takes from a name what does not tell it from others: letter case, "-" and "_".
 func Fold(s string) string { return noDashes.Replace(strings.ToLower(s)) }
 
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b (Damerau and Levenshtein, restricted).
-func distance(a, b string) int {
+// Distance is the number of letters to insert, delete, replace or swap with
+// their neighbour to make b of a, or limit+1 if that is more than limit
+// (Damerau and Levenshtein, restricted).
+func Distance(a, b string, limit int) int {
+	if max(len(a), len(b))-min(len(a), len(b)) > limit {
+		return limit + 1
+	}
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
+		least := i
 		for j := 1; j <= len(b); j++ {
-			cost := 1
+			change := 1
 			if a[i-1] == b[j-1] {
-				cost = 0
+				change = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
+			least = min(least, row[j])
+		}
+		if least > limit {
+			return limit + 1
 		}
 		before, last, row = last, row, before
 	}
-	return last[len(b)]
+	return min(last[len(b)], limit+1)
 }

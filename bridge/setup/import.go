@@ -173,13 +173,9 @@ func (i *Import) Find(from []string, passedOver func(clients.Place, error)) erro
 		return slices.ContainsFunc(places, func(p clients.Place) bool { return p.File == l.path && p.Scope != clients.User })
 	})
 	for _, place := range places {
-		file, err := clients.ReadFile(place.File)
+		file, servers, err := place.Read()
 		if err == nil && !file.Existed {
 			continue
-		}
-		var servers []clients.Server
-		if err == nil {
-			servers, err = place.Servers(file.Text)
 		}
 		if err != nil {
 			if len(from) > 0 {
@@ -256,11 +252,7 @@ func ClientNames() []string {
 
 // leave notes a place whose servers are left out, if it has any.
 func (i *Import) leave(place clients.Place) {
-	file, err := clients.ReadFile(place.File)
-	if err != nil || !file.Existed {
-		return
-	}
-	servers, err := place.Servers(file.Text)
+	_, servers, err := place.Read()
 	if err != nil || len(servers) == 0 {
 		return
 	}

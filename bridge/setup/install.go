@@ -41,10 +41,7 @@ type Installation struct {
 func Install(place clients.Place, records clients.Records) (*Installation, error) {
 	in := &Installation{Place: place, records: records, staying: map[string]string{}}
 	var err error
-	if in.file, err = clients.ReadFile(place.File); err != nil {
-		return nil, err
-	}
-	if in.servers, err = place.Servers(in.file.Text); err != nil {
+	if in.file, in.servers, err = place.Read(); err != nil {
 		return nil, err
 	}
 	if in.earlier, err = records.Load(place); err != nil {
@@ -257,11 +254,7 @@ func Uninstall(place clients.Place, records clients.Records) (*Removal, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := clients.ReadFile(place.File)
-	if err != nil {
-		return nil, err
-	}
-	servers, err := place.Servers(file.Text)
+	file, servers, err := place.Read()
 	if err != nil {
 		return nil, err
 	}

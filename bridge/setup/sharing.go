@@ -25,11 +25,7 @@ func sharedWith(system clients.System, but clients.Client) (titles []string, has
 		if place.Client.Name == but.Name {
 			continue
 		}
-		file, err := clients.ReadFile(place.File)
-		if err != nil || !file.Existed {
-			continue
-		}
-		servers, err := place.Servers(file.Text)
+		_, servers, err := place.Read()
 		if err != nil || !slices.ContainsFunc(servers, func(s clients.Server) bool { return s.Bridge && !s.Disabled }) {
 			continue
 		}

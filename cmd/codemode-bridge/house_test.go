@@ -57,7 +57,7 @@ var table = map[string][]string{
 	"bridge/bench/asking":  {},
 	"bridge/builtin":       {"profiles/known"},
 	"bridge/canon":         {},
-	"bridge/catalog":       {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl", "profiles"},
+	"bridge/catalog":       {"bridge/atomicfile", "bridge/canon", "bridge/meant", "bridge/tsdecl", "profiles"},
 	"bridge/clients":       {"bridge/atomicfile"},
 	"bridge/config":        {"bridge/canon", "bridge/meant", "bridge/secrets", "bridge/watch", "profiles", "profiles/known", "profiles/templates"},
 	"bridge/confirmed":     {"bridge/atomicfile", "bridge/filelock"},
