@@ -330,3 +330,41 @@ func TestDoctorKnown(t *testing.T) {
 		}
 	}
 }
+
+// What a bridge that runs is connected to is not tried, nor waited for; the rest is.
+func TestDoctorAsksTheBridgeThatRuns(t *testing.T) {
+	t.Parallel()
+	tools := []upstream.Tool{{Name: "a"}, {Name: "b"}}
+	for state, want := range map[upstream.State]bool{upstream.Connected: true, upstream.Idle: true, upstream.Connecting: false, upstream.Failed: false, upstream.NeedsLogin: false, upstream.Unhealthy: false} {
+		if _, ok := Running(upstream.Status{Name: "x", State: state}, tools); ok != want {
+			t.Errorf("%s: %t", state, ok)
+		}
+	}
+	if _, ok := Running(upstream.Status{Name: "x", State: upstream.Connected}, nil); ok {
+		t.Error("one without tools is not tried")
+	}
+	there, _ := Running(upstream.Status{Name: "there", State: upstream.Connected, Kind: upstream.Stdio, PID: 7}, tools)
+	missing := filepath.Join(t.TempDir(), "missing")
+	var waited []string
+	up := New(Options{
+		Limit: time.Minute, Typed: func(command string) string { return command },
+		Running: func(context.Context) map[string]Trial { return map[string]Trial{"there": there} },
+		Waits: func(servers []string) (func(string), func()) {
+			waited = servers
+			return func(string) {}, func() {}
+		},
+	})
+	up.config = &Config{Servers: []Server{{Name: "there", Spec: upstream.Spec{Name: "there", Command: missing}}, {Name: "broken", Spec: upstream.Spec{Name: "broken", Command: missing}}}}
+	var got []string
+	for _, f := range up.servers(t.Context()) {
+		text, _, _ := strings.Cut(f.Text, ": ")
+		got = append(got, strings.Join([]string{string(f.Level), f.About, text}, "|"))
+	}
+	want := []string{"ok|there|2 tools, at the bridge that runs", "fail|broken|starting the process", "ok||not confined"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.Equal(waited, []string{"broken"}) || up.states["there"] != upstream.Connected || len(up.listed["there"]) != 2 {
+		t.Errorf("waited for %q, states %v", waited, up.states)
+	}
+}

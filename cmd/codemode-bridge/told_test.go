@@ -72,6 +72,10 @@ func TestCommandsAskTheBridgeThatRuns(t *testing.T) {
 			t.Errorf("%q says\n%s", ask, text)
 		}
 	}
+	if out := h.says([]int{0, 1}, "doctor", "--json"); strings.Count(out, `"level":"ok","text":"2 tools, at the bridge that runs"`) != 2 {
+		t.Errorf("doctor says\n%s", out)
+	}
+	said()
 
 	host := h.hosts()[0].PID
 	if err := syscall.Kill(host, syscall.SIGSTOP); err != nil {
