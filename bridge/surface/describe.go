@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/bridge/tsdecl"
 )
 
 // maxDescription bounds an eval tool's description, in bytes: some clients
@@ -89,7 +88,7 @@ return issues.filter(i => !i.assignee).map(i => ({n: i.number, t: i.title}));
 	}
 	if tool, argument := reader(view); tool != nil {
 		call := fmt.Sprintf(`await codemode.%s({%s: "a"})`, tool.Script, argument)
-		switch field := tsdecl.OnlyText(tool.Output); {
+		switch field := tool.OnlyText(); {
 		case field != "":
 			return "return (" + call + ")." + field + ".slice(0, 99);\n"
 		case len(tool.Output) == 0:
