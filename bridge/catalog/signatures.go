@@ -57,8 +57,8 @@ func (v *View) Signatures(limit int) (string, bool) {
 // signServer writes the line of one server.
 func (v *View) signServer(b *strings.Builder, tools []*Tool, limit int) bool {
 	prefix := v.catalog.Prefix(tools[0].Server)
-	var signed []string
-	var answers []string
+	var signed, answers []string
+	room := limit - b.Len()
 	for _, t := range tools {
 		if t.Deprecated() {
 			continue
@@ -69,6 +69,9 @@ func (v *View) signServer(b *strings.Builder, tools []*Tool, limit int) bool {
 		}
 		takes, ok := tsdecl.Signature(t.Input, limit)
 		if !ok {
+			return false
+		}
+		if room -= len(name + takes); room < 0 {
 			return false
 		}
 		signed, answers = append(signed, name+takes), append(answers, tsdecl.Answer(t.Output))

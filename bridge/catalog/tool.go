@@ -113,6 +113,10 @@ func (t *Tool) Summary() string {
 // is declared alone: the same for the same definition.
 func (t *Tool) Declaration() string { return t.declare(tsdecl.Options{}) }
 
+// OnlyText is the only field of the tool's structured answers, if they have one and that is
+// a text; else it is empty.
+func (t *Tool) OnlyText() string { return tsdecl.OnlyText(t.Output) }
+
 // declare writes a declaration: that of the tool, or of the saved script.
 func (t *Tool) declare(o tsdecl.Options) string {
 	if t.Method {

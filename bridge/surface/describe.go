@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/bridge/tsdecl"
 )
 
 // maxDescription bounds an eval tool's description, in bytes: some clients
@@ -23,7 +22,7 @@ const maxDescription = 2048
 const (
 	describeHead = "Runs JavaScript/TypeScript that calls tools of MCP servers, many in one script (loop, filter, Promise.all). Only what you return enters the conversation: return just what is needed.\n"
 
-	describeMore      = "More: codemode.search_tools({query}).\n"
+	describeMore      = "Details: codemode.search_tools({query}).\n"
 	describeDeclared  = "Answers typed string are text; json(x) parses it.\n"
 	describeSigned    = "TOOLS: await codemode.server__tool({...}). Untyped arguments are strings. Answers are text (json(x) parses it), or the object after =>, a tool's own or else its server's.\n"
 	describeSearching = "FIND: await codemode.search_tools({query: \"create issue\", server?}) -> [{name, summary, declaration}], [] if nothing fits. Never guess names or arguments: if unsure, return the declarations and call in your next script.\n" +
@@ -89,7 +88,7 @@ return issues.filter(i => !i.assignee).map(i => ({n: i.number, t: i.title}));
 	}
 	if tool, argument := reader(view); tool != nil {
 		call := fmt.Sprintf(`await codemode.%s({%s: "a"})`, tool.Script, argument)
-		switch field := tsdecl.OnlyText(tool.Output); {
+		switch field := tool.OnlyText(); {
 		case field != "":
 			return "return (" + call + ")." + field + ".slice(0, 99);\n"
 		case len(tool.Output) == 0:
