@@ -26,6 +26,8 @@ const (
 	chunkRows  = 2_000            // rows that are verified at a time
 	restTimes  = 9                // how much longer than a chunk the rest after it is
 	leastRest  = 5 * time.Millisecond
+
+	beforeStructure = 2 * time.Second // before the one part that has no rests
 )
 
 // A Verified says when the whole log was last verified, and how far a verification
@@ -260,6 +262,12 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 			v = Verified{Store: v.Store, Began: p.Began, Ended: wall(), First: p.First, Last: p.Last, Hash: p.Hash, By: fmt.Sprintf("process %d", os.Getpid())}
 			w.whole = p.Began
 			keep()
+			if err := w.structure(ctx, c, p); err != nil {
+				v.Part = &Part{Began: wall(), Why: reason(err)}
+				keep()
+				w.found(err)
+				return true, nil
+			}
 			return false, nil
 		case wall().Sub(v.Part.Began) > wholeEvery || v.Part.Began.After(wall().Add(time.Hour)):
 			// Its first rows were verified too long ago. What it had come to was looked at
@@ -285,12 +293,21 @@ func (w *watch) chunk(ctx context.Context, c *sql.Conn, p *Part, signed []ledger
 	}
 	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	done, err = w.f.portion(ctx, c, p, signed)
-	if err == nil && done && p.Last-p.First < comparedRows {
-		if err = classed(sound(ctx, c, "integrity_check")); errors.Is(err, ledger.ErrDamaged) {
-			err = damaged("every row is right, but not the file around them: %s", reason(err))
-		}
-	}
 	return done, time.Since(began), err
+}
+
+// structure compares SQLite's indexes with the rows p of a log that is not too long for
+// that; damage is an error. It cannot be done in chunks, so a process that ends soon
+// leaves it to the next day's.
+func (w *watch) structure(ctx context.Context, c *sql.Conn, p *Part) error {
+	if p.Last-p.First >= comparedRows || !pause(ctx, beforeStructure) {
+		return nil
+	}
+	err := classed(sound(ctx, c, "integrity_check"))
+	if errors.Is(err, ledger.ErrDamaged) {
+		return damaged("every row is right, but not the file around them: %s", reason(err))
+	}
+	return nil
 }
 
 // portion verifies the rows after p.Last and adds them to p; damage is an error. It
