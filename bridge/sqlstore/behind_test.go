@@ -34,7 +34,7 @@ func TestDeepDamageLasts(t *testing.T) {
 	edit(t, o.Path, "CREATE TABLE kept (body TEXT)", kept)
 	during = func() {
 		edit(t, o.Path, "UPDATE rows SET body = '{}' WHERE seq = 3")
-		if found, err := (&watch{db: db, f: db.file}).verify(t.Context()); !found || err != nil {
+		if found, err := (&watch{db: db, f: verifier{db.file}}).verify(t.Context()); !found || err != nil {
 			t.Error(found, err)
 		}
 		if err := os.Remove(o.verifiedFile()); err != nil {
@@ -100,7 +100,7 @@ func TestCheckIsMadeLater(t *testing.T) {
 		}
 		done := make(chan struct{})
 		go func() {
-			(&watch{db: db, f: db.file}).run(t.Context()) // as if it had read only the end
+			(&watch{db: db, f: verifier{db.file}}).run(t.Context()) // as if it had read only the end
 			close(done)
 		}()
 		time.Sleep(dueEvery / 2)

@@ -58,7 +58,7 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 			return err
 		}
 	}
-	from, err := f.sinceMark(ctx)
+	from, err := verifier{f}.sinceMark(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 		} else if !errors.Is(err, sql.ErrNoRows) { // pruned, or the scan finds it missing
 			return err
 		}
-		if _, _, err := f.beginning(ctx, f.conn); err != nil {
+		if _, _, err := (verifier{f}).beginning(ctx, f.conn); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 		}
 	}
 	if err == nil {
-		err = f.stillBad(ctx, o)
+		err = verifier{f}.stillBad(ctx, o)
 	}
 	return err
 }

@@ -19,10 +19,13 @@ const (
 	mostSinceMark = 50_000
 )
 
+// A verifier verifies parts of a file, and keeps note of how far it has come.
+type verifier struct{ *file }
+
 // mark keeps in the table meta which row the log has reached, signed, in the
 // transaction that writes the row. Rows that are cut off before it, or written anew
 // with right hashes, are found when the log is opened, however long it is.
-func (f *file) mark(ctx context.Context, seq int64, hash ledger.Hash) error {
+func (f verifier) mark(ctx context.Context, seq int64, hash ledger.Hash) error {
 	if seq-f.marked < markEvery {
 		return nil
 	}
@@ -37,7 +40,7 @@ func (f *file) mark(ctx context.Context, seq int64, hash ledger.Hash) error {
 
 // lastMark returns the mark; nil if there is none, as in a short log or one that an
 // older release wrote.
-func (f *file) lastMark(ctx context.Context, c *sql.Conn) (*ledger.Checkpoint, error) {
+func (f verifier) lastMark(ctx context.Context, c *sql.Conn) (*ledger.Checkpoint, error) {
 	var text string
 	err := c.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'mark'").Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -55,7 +58,7 @@ func (f *file) lastMark(ctx context.Context, c *sql.Conn) (*ledger.Checkpoint, e
 
 // sinceMark checks the mark, and returns after which row the opening reads the log:
 // at least the last checkedTail rows, and those since the mark.
-func (f *file) sinceMark(ctx context.Context) (from int64, err error) {
+func (f verifier) sinceMark(ctx context.Context) (from int64, err error) {
 	mark, err := f.lastMark(ctx, f.conn)
 	if err != nil {
 		return 0, err
@@ -75,7 +78,7 @@ const rowQuery = "SELECT hash, seal, body FROM rows WHERE seq = ?1 UNION ALL SEL
 // had; nil if a removal of rows that was interrupted leaves that unknown. A log that
 // does not begin with row 1 is damaged unless a row says that those before were
 // pruned. It reads a handful of rows, however long the log is.
-func (f *file) beginning(ctx context.Context, c *sql.Conn) (first int64, before *ledger.Hash, err error) {
+func (f verifier) beginning(ctx context.Context, c *sql.Conn) (first int64, before *ledger.Hash, err error) {
 	if first, err = lowest(ctx, c); err != nil || first <= 1 {
 		return first, &ledger.Hash{}, err
 	}
@@ -112,7 +115,7 @@ func lowest(ctx context.Context, c *sql.Conn) (first int64, err error) {
 
 // pruned returns what the row that query finds says was removed; nothing if it finds
 // none. The row must be one that a bridge wrote.
-func (f *file) pruned(ctx context.Context, c *sql.Conn, query string) (gone ledger.Removal, err error) {
+func (f verifier) pruned(ctx context.Context, c *sql.Conn, query string) (gone ledger.Removal, err error) {
 	var seq int64
 	var body []byte
 	err = c.QueryRowContext(ctx, query).Scan(&seq, &body)

@@ -51,7 +51,7 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 		return ledger.Report{}, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	mark, err := f.lastMark(ctx, c)
+	mark, err := verifier{f}.lastMark(ctx, c)
 	if errors.Is(err, ledger.ErrDamaged) {
 		return ledger.Report{Sealed: f.key != nil, Kind: ledger.Rewritten, Message: reason(err)}, nil
 	}

@@ -26,6 +26,8 @@ const (
 	chunkRows  = 2_000            // rows that are verified at a time
 	restTimes  = 9                // how much longer than a chunk the rest after it is
 	leastRest  = 5 * time.Millisecond
+
+	beforeStructure = 2 * time.Second // before the one part that has no rests
 )
 
 // A Verified says when the whole log was last verified, and how far a verification
@@ -61,7 +63,7 @@ func (db *DB) Verified() (Verified, error) {
 	if err != nil {
 		return Verified{}, err
 	}
-	return f.verified(&db.o)
+	return verifier{f}.verified(&db.o)
 }
 
 // WholeAt returns when all rows were last known to be right; zero if that is not known.
@@ -70,7 +72,7 @@ func (db *DB) WholeAt() time.Time {
 	if err != nil || f.key == nil {
 		return time.Time{}
 	}
-	v, err := f.verified(&db.o)
+	v, err := verifier{f}.verified(&db.o)
 	if err != nil || f.whole.After(v.Began) {
 		return f.whole
 	}
@@ -79,7 +81,7 @@ func (db *DB) WholeAt() time.Time {
 
 // verified reads the note. One that is missing or not this log's is as good as none;
 // the error is about reading the file.
-func (f *file) verified(o *Options) (Verified, error) {
+func (f verifier) verified(o *Options) (Verified, error) {
 	none := Verified{Store: f.id}
 	text, err := os.ReadFile(o.verifiedFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,13 +98,13 @@ func (f *file) verified(o *Options) (Verified, error) {
 	return v, nil
 }
 
-func (f *file) signature(body []byte) string {
+func (f verifier) signature(body []byte) string {
 	m := hmac.New(sha256.New, derive(f.key, "verified"))
 	m.Write(body)
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-func (f *file) noteVerified(o *Options, v Verified) error {
+func (f verifier) noteVerified(o *Options, v Verified) error {
 	body, err := json.Marshal(v)
 	if err == nil {
 		err = atomicfile.Write(o.verifiedFile(), fmt.Appendf(nil, "%s\n%s\n", body, f.signature(body)))
@@ -115,7 +117,7 @@ func (f *file) noteVerified(o *Options, v Verified) error {
 
 // stillBad looks at the rows that a verification found to be wrong: what one process
 // has found is found again whenever the log is opened, by all of them.
-func (f *file) stillBad(ctx context.Context, o *Options) error {
+func (f verifier) stillBad(ctx context.Context, o *Options) error {
 	v, err := f.verified(o)
 	if err != nil { // as good as none
 		o.Logger.Warn("nothing is known of earlier verifications of the audit log", "error", err)
@@ -130,7 +132,7 @@ func (f *file) stillBad(ctx context.Context, o *Options) error {
 // A watch verifies the whole log once a day, if no other process does.
 type watch struct {
 	db    *DB
-	f     *file
+	f     verifier
 	whole time.Time // when this process last read all of it
 	held  time.Time // since when other processes have kept this one from verifying
 }
@@ -142,7 +144,7 @@ func (db *DB) checkBehind(ctx context.Context, f *file) {
 		return
 	}
 	ctx, db.stopCheck = context.WithCancel(ctx)
-	db.behind.Go(func() { (&watch{db: db, f: f, whole: f.whole}).run(ctx) })
+	db.behind.Go(func() { (&watch{db: db, f: verifier{f}, whole: f.whole}).run(ctx) })
 }
 
 // run ends with ctx, or when it has found damage.
@@ -260,6 +262,12 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 			v = Verified{Store: v.Store, Began: p.Began, Ended: wall(), First: p.First, Last: p.Last, Hash: p.Hash, By: fmt.Sprintf("process %d", os.Getpid())}
 			w.whole = p.Began
 			keep()
+			if err := w.structure(ctx, c, p); err != nil {
+				v.Part = &Part{Began: wall(), Why: reason(err)}
+				keep()
+				w.found(err)
+				return true, nil
+			}
 			return false, nil
 		case wall().Sub(v.Part.Began) > wholeEvery || v.Part.Began.After(wall().Add(time.Hour)):
 			// Its first rows were verified too long ago. What it had come to was looked at
@@ -285,17 +293,26 @@ func (w *watch) chunk(ctx context.Context, c *sql.Conn, p *Part, signed []ledger
 	}
 	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	done, err = w.f.portion(ctx, c, p, signed)
-	if err == nil && done && p.Last-p.First < comparedRows {
-		if err = classed(sound(ctx, c, "integrity_check")); errors.Is(err, ledger.ErrDamaged) {
-			err = damaged("every row is right, but not the file around them: %s", reason(err))
-		}
-	}
 	return done, time.Since(began), err
+}
+
+// structure compares SQLite's indexes with the rows p of a log that is not too long for
+// that; damage is an error. It cannot be done in chunks, so a process that ends soon
+// leaves it to the next day's.
+func (w *watch) structure(ctx context.Context, c *sql.Conn, p *Part) error {
+	if p.Last-p.First >= comparedRows || !pause(ctx, beforeStructure) {
+		return nil
+	}
+	err := classed(sound(ctx, c, "integrity_check"))
+	if errors.Is(err, ledger.ErrDamaged) {
+		return damaged("every row is right, but not the file around them: %s", reason(err))
+	}
+	return nil
 }
 
 // portion verifies the rows after p.Last and adds them to p; damage is an error. It
 // reports whether they were the last.
-func (f *file) portion(ctx context.Context, c *sql.Conn, p *Part, signed []ledger.Checkpoint) (done bool, err error) {
+func (f verifier) portion(ctx context.Context, c *sql.Conn, p *Part, signed []ledger.Checkpoint) (done bool, err error) {
 	first, before, err := f.beginning(ctx, c)
 	if err != nil {
 		return false, classed(err)

@@ -74,7 +74,7 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 				return err
 			}
 		}
-		return f.mark(ctx, seq, hash)
+		return verifier{f}.mark(ctx, seq, hash)
 	})
 	if err != nil {
 		return err
