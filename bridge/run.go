@@ -363,8 +363,10 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err := surface.ReadArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
-		value, err := r.session.handles.Read(string(args.Handle), args.Path)
-		if err != nil {
+		var value json.RawMessage
+		var err error
+		ended := r.gate.InTurn(ctx, func() { value, err = r.session.handles.Read(string(args.Handle), args.Path) })
+		if err = errors.Join(ended, err); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
 		return sandbox.Reply{Value: value}, nil

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -27,6 +28,12 @@ func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	e.SetEscapeHTML(false) // a model reads this
 	err = e.Encode(reply)
 	return text.Bytes(), err
+}
+
+// InTurn does work of the run that needs only the processor, when it is its session's turn: see
+// package turns.
+func (r *Run) InTurn(ctx context.Context, work func()) error {
+	return r.gate.turns.Do(ctx, r.Session, work)
 }
 
 // maxRemarks bounds how many remarks a run keeps: it may search in a loop.

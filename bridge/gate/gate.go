@@ -22,6 +22,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/turns"
 	"codemode-bridge/profiles"
 )
 
@@ -96,6 +98,7 @@ type Gate struct {
 	now       func() time.Time
 	view      atomic.Pointer[View]
 	met       acquaintance
+	turns     *turns.Queue // for what needs only the processor
 }
 
 // New makes a gate that decides on view until [Gate.Replace] is called.
@@ -121,7 +124,7 @@ func New(view *View, o Options) *Gate {
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now, turns: turns.New(runtime.GOMAXPROCS(0))}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)
@@ -221,8 +224,10 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return r.refuse(ctx, c, made, err)
 	}
 	r.decide(view, made)
-	notes, wrong := view.check(tool, args, r.bound(view))
-	made.notes = notes
+	var wrong *ArgumentError
+	if err := r.InTurn(ctx, func() { made.notes, wrong = view.check(tool, args, r.bound(view)) }); err != nil {
+		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
+	}
 	if wrong != nil && made.decision.Disposition != profiles.Deny {
 		return r.refuse(ctx, c, made, wrong) // rather than asking a person for nothing
 	}
@@ -278,7 +283,12 @@ func (g *Gate) consult(ctx context.Context, r *Run, made *call) error {
 // way.
 func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	if c.tool.Server == "" && !c.tool.Method {
-		return discover(view, r, c)
+		var reply json.RawMessage
+		var err error
+		if ended := r.InTurn(ctx, func() { reply, err = discover(view, r, c) }); ended != nil {
+			return nil, ended
+		}
+		return reply, err
 	}
 	if r.CallTimeout > 0 {
 		var cancel context.CancelFunc
