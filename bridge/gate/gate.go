@@ -165,6 +165,11 @@ func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v appr
 	return g.settler.Settle(ctx, id, about, v)
 }
 
+// Refuse records a verdict that its author may not give, as [Settler.Refuse] does.
+func (g *Gate) Refuse(ctx context.Context, e approval.StoredRequest, v approval.Verdict, why error) error {
+	return g.settler.Refuse(ctx, e, v, why)
+}
+
 // EndSession forgets a session, with its grants. Its runs have ended.
 func (g *Gate) EndSession(session string) error {
 	g.met.forget(session)

@@ -39,7 +39,7 @@ func evalCommand(con *console) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--input must be JSON")}
 			}
 			return onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) error {
-				sayAsked(con, p)
+				defer askHere(ctx, con, p)()
 				p.start.Source = source
 				if o.profile == evalProfile {
 					o.profile = ""

@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -408,4 +409,50 @@ func TestKnownServersAreAcceptedAtATerminal(t *testing.T) {
 			t.Errorf("answered %q: exit code %d, accepted %t\n%s\n%s", row.answer, code, is, text, term.all())
 		}
 	}
+}
+
+// A script that is run at a terminal can be answered there, with an approver's token, and
+// without one by nothing that is typed.
+func TestEvalIsAnsweredOnItsTerminal(t *testing.T) {
+	t.Parallel()
+	c := newCommandLine(t, queueing)
+	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+	script := `try { return (await codemode.utils__hash({text: "x"})).digest.length } catch (e) { return e.name }`
+	const prompt = "your approver's token, to answer here, or nothing: "
+	for _, test := range []struct{ answer, result string }{{"y\r", "64"}, {"n\r", "ToolCallDeniedError"}} {
+		term := onTerminal(t, c.program("", "eval", script), "y\r"+ann+"\ry\r") // what is typed ahead is no answer
+		term.shows(prompt)
+		term.types(ann + "\r")
+		term.shows("allow it? [y/N]")
+		term.types(test.answer)
+		<-term.ended
+		if shown := term.all(); !strings.Contains(shown, test.result) || !strings.Contains(shown, "utils__hash") || strings.Contains(after(shown, prompt), ann) {
+			t.Errorf("answered %q it shows\n%s", test.answer, shown)
+		}
+	}
+
+	// A wrong token, or none, leaves it to others, whose answer ends the run.
+	for _, typed := range []string{"\r", "y\r", "no-token-of-anybody\r"} {
+		term := onTerminal(t, c.program("", "eval", script), "")
+		term.shows(prompt)
+		term.types(typed)
+		if typed != "\r" {
+			term.shows("that is no approver's token")
+		}
+		var open []struct{ ID string }
+		if err := json.Unmarshal([]byte(c.does("", "approvals", "list", "--json")), &open); err != nil || len(open) != 1 {
+			t.Fatalf("after %q %d requests wait, %v", typed, len(open), err)
+		}
+		c.does(ann+"\n", "approvals", "approve", open[0].ID, "--token-stdin")
+		<-term.ended
+		if shown := term.all(); !strings.Contains(shown, "64") || strings.Contains(shown, "allow it?") {
+			t.Errorf("after %q it shows\n%s", typed, shown)
+		}
+	}
+}
+
+// after is what stands behind the first of a text.
+func after(text, first string) string {
+	_, rest, _ := strings.Cut(text, first)
+	return rest
 }
