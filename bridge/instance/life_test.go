@@ -5,6 +5,7 @@ package instance
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -96,4 +97,47 @@ func TestInstanceLife(t *testing.T) {
 type readWriter struct {
 	io.Reader
 	io.Writer
+}
+
+// A process that serves no windows answers what its status and state are; nobody can join
+// it, and it leaves nothing behind.
+func TestAnswer(t *testing.T) {
+	f := folders(t)
+	meeting := at(t, f)
+	listener, err := meeting.Own(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := Answer(listener, Options{Version: "1.2", Endpoint: "http://here/mcp"}, Bridge{
+		Logger: slog.New(slog.DiscardHandler),
+		Status: func() ([]ServerStatus, int) { return []ServerStatus{{Name: "files"}}, 3 },
+		More:   func() any { return map[string]int{"x": 1} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := In(f, "config")
+	if len(found) != 1 {
+		t.Fatalf("%d can be asked", len(found))
+	}
+	want := State{Status{PID: os.Getpid(), Version: "1.2", Endpoint: "http://here/mcp", Clients: []ClientStatus{}, Servers: []ServerStatus{{Name: "files"}}, Runs: 3}, []byte(`{"x":1}`)}
+	state, err := found[0].State(t.Context())
+	if diff := cmp.Diff(want, state, cmpopts.IgnoreFields(Status{}, "Since")); err != nil || diff != "" {
+		t.Errorf("state, %v (-want +got):\n%s", err, diff)
+	}
+	status, err := found[0].Status(t.Context())
+	if diff := cmp.Diff(want.Status, status, cmpopts.IgnoreFields(Status{}, "Since")); err != nil || diff != "" {
+		t.Errorf("status, %v (-want +got):\n%s", err, diff)
+	}
+	if c, err := meeting.ask(t.Context(), askServe, ""); !errors.Is(err, ErrNoInstance) {
+		t.Errorf("a window joins: %+v, %v", c, err)
+	}
+	end()
+	if _, err := found[0].State(t.Context()); !errors.Is(err, ErrNoInstance) {
+		t.Errorf("after its end: %v", err)
+	}
+	entries, err := os.ReadDir(f.State)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "key" {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
 }

@@ -8,11 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -87,4 +89,33 @@ func TestListsOfToolsWaitTwoSecondsAtMost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The script of a command has the servers started that it names, and a call of another has
+// all started.
+func TestAScriptStartsWhatItNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := withSilentServer(t, false)
+		defer p.endServers()
+		p.upstreams.Apply(nil)
+		hangs := func(ctx context.Context, _ *slog.Logger) (*mcp.Server, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		p.start = upstreams.NewStart(p.upstreams, []upstream.Spec{{Name: "silent", InProcess: hangs}, {Name: "speaks", InProcess: hangs}})
+		p.previewed(analysis.Report{Calls: []analysis.CallSite{{Name: "speaks__x"}}})
+		if all := p.states(); len(all) != 1 || all[0].Name != "speaks" {
+			t.Errorf("started %+v", all)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		p.awaitServer(ctx, "speaks")
+		if all := p.states(); len(all) != 1 {
+			t.Errorf("after a call of the named, started %+v", all)
+		}
+		p.awaitServer(ctx, "silent")
+		if all := p.states(); len(all) != 2 {
+			t.Errorf("after a call of another, started %+v", all)
+		}
+	})
 }
