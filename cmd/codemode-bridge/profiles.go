@@ -155,8 +155,7 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	var title string
 	err = onceResting(ctx, con, func(ctx context.Context, p *parts) error {
 		owners := p.gate.View().Owners(tool) // a box holds while its server runs
-		boxed := func(name string) bool { return p.cfg.Servers[name] != nil && p.cfg.Servers[name].Confine != nil }
-		if p.gate.View().Catalog.Resolve(tool).Tool == nil || slices.ContainsFunc(owners, boxed) {
+		if p.gate.View().Catalog.Resolve(tool).Tool == nil || slices.ContainsFunc(owners, func(name string) bool { s := p.cfg.Servers[name]; return s != nil && s.Confine != nil }) {
 			if err := p.only(ctx, con, owners...); err != nil {
 				return err
 			}

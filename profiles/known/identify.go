@@ -104,7 +104,7 @@ func byPath(s Started) string {
 			} else if server.Verified != "" {
 				fetch += "@" + server.Verified
 			}
-			return fmt.Sprintf("it seems to be %s, but is started by a name or path, and any program can be there, whatever a package.json beside it says; start it as: %s%s", server.Name, with, fetch)
+			return fmt.Sprintf("it seems to be %s, but is started by a name or path and not as %s%s, and any program can be there, whatever a package.json beside it says", server.Name, with, fetch)
 		}
 	}
 	return ""

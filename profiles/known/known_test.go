@@ -419,8 +419,10 @@ func TestIdentify(t *testing.T) {
 // A server that is started by a path is none that is known, whatever the path is called: it
 // is said how it would be.
 func TestByPath(t *testing.T) {
-	const but = ", but is started by a name or path, and any program can be there, whatever a package.json beside it says; start it as: "
-	const filesystem = "it seems to be filesystem" + but + "npx -y @modelcontextprotocol/server-filesystem@2026.8.31"
+	seems := func(name, fetched string) string {
+		return "it seems to be " + name + ", but is started by a name or path and not as " + fetched + ", and any program can be there, whatever a package.json beside it says"
+	}
+	filesystem := seems("filesystem", "npx -y @modelcontextprotocol/server-filesystem@2026.8.31")
 	for _, row := range []struct {
 		command string
 		args    []string
@@ -432,7 +434,7 @@ func TestByPath(t *testing.T) {
 		{`C:\node\node.exe`, []string{`C:\p\node_modules\@modelcontextprotocol\server-filesystem\dist\index.js`}, filesystem},
 		{"/home/me/shop/node_modules/.bin/mcp-server-filesystem", nil, filesystem},
 		{"mcp-server-filesystem", []string{"/home/me"}, filesystem},
-		{"/opt/venv/bin/mcp-server-fetch", nil, "it seems to be fetch-reference" + but + "uvx mcp-server-fetch"},
+		{"/opt/venv/bin/mcp-server-fetch", nil, seems("fetch-reference", "uvx mcp-server-fetch")},
 		{"/p/node_modules/.bin/mcp", nil, ""},
 		{"node", []string{"server.js", "/usr/lib/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"}, ""},
 		{"node", []string{"--inspect"}, ""},
