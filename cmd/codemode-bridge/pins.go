@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"codemode-bridge/bridge/admin"
@@ -16,7 +15,6 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/secrets"
-	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 )
 
@@ -57,8 +55,7 @@ func lockProblem(con *console, cfg *config.Config) error {
 // toolCommands gives the commands of package toolscmd access to the program.
 func toolCommands(con *console) *toolscmd.Bridge {
 	return &toolscmd.Bridge{
-		Console: &con.Console,
-		Load: func() (*config.Config, error) {
+		Console: &con.Console, Load: func() (*config.Config, error) {
 			con.asked = new(secrets.Memory)
 			return con.load()
 		},
@@ -83,13 +80,6 @@ func toolCommands(con *console) *toolscmd.Bridge {
 			return listAll(ctx, con, cfg)
 		},
 		Identities: func(cfg *config.Config) map[string]string { return portable(cfg, con.Env) },
-		Drain: func() error {
-			file, ok := con.In.(*os.File)
-			if !ok {
-				return nil
-			}
-			return cli.Drain(file)
-		},
 		Admin: func(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
 			return whoReviews(ctx, con, cfg, fromStdin)
 		},

@@ -23,9 +23,7 @@ func (con *console) withSecrets(ctx context.Context, cfg *config.Config, below .
 	if err != nil || len(all) == 0 {
 		return cfg, err
 	}
-	from := con.resolver(cfg)
-	from.Memory = con.asked
-	found := from.Resolve(ctx, slices.DeleteFunc(all, func(r secrets.Reference) bool { return held[r].Err != nil }))
+	found := con.resolver(cfg).Resolve(ctx, slices.DeleteFunc(all, func(r secrets.Reference) bool { return held[r].Err != nil }))
 	maps.Copy(found, held)
 	return cfg.WithSecrets(found)
 }
@@ -80,7 +78,7 @@ func (con *console) filled(cfg *config.Config) *config.Config {
 
 func (con *console) resolver(cfg *config.Config) *secrets.Resolver {
 	home, _ := config.Home(con.Env)
-	return &secrets.Resolver{Folder: filepath.Dir(cfg.File), Home: home, Keyring: secrets.System(secrets.Service), Timeout: time.Duration(cfg.Secrets.Timeout)}
+	return &secrets.Resolver{Folder: filepath.Dir(cfg.File), Home: home, Keyring: secrets.System(secrets.Service), Timeout: time.Duration(cfg.Secrets.Timeout), Memory: con.asked}
 }
 
 // secretsOf gives the commands of package secretscmd access to the keyring.

@@ -67,7 +67,53 @@ func Identify(s Started) (m Match, why string) {
 			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
 		}
 	}
+	if why == "" {
+		why = byPath(s)
+	}
 	return Match{}, why
+}
+
+// byPath says how a server that seems to be a known one, by the path that it is started by,
+// would be known. It is none: whoever can write that file, or the package.json beside it,
+// decides what runs, and a workspace may bring both along.
+func byPath(s Started) string {
+	script := s.Command
+	if base := lastPart(s.Command); base == "node" || base == "bun" || base == "deno" {
+		for _, script = range s.Args {
+			if script != "run" && !strings.HasPrefix(script, "-") {
+				break
+			}
+		}
+	}
+	script = strings.TrimSuffix(strings.ReplaceAll(script, `\`, "/"), ".cmd")
+	for _, server := range All() {
+		for _, l := range server.Launch {
+			fetch := l.NPM
+			inFolder := l.NPM != "" && strings.Contains(script, "/node_modules/"+l.NPM+"/")
+			if fetch == "" {
+				fetch = l.PyPI
+			}
+			base, name := lastPart(script), lastPart(fetch)
+			named := (base == name || base == "mcp-"+name) && name != "mcp" && name != "mcp-server" // those are anybody's
+			if fetch == "" || !inFolder && !named {
+				continue
+			}
+			with := "npx -y "
+			if l.NPM == "" {
+				with = "uvx "
+			} else if server.Verified != "" {
+				fetch += "@" + server.Verified
+			}
+			return fmt.Sprintf("it seems to be %s, but is started by a name or path and not as %s%s, and any program can be there, whatever a package.json beside it says", server.Name, with, fetch)
+		}
+	}
+	return ""
+}
+
+// lastPart is what follows the last slash of a path or the name of a package.
+func lastPart(path string) string {
+	path = strings.ReplaceAll(path, `\`, "/")
+	return strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], ".exe")
 }
 
 // program reports whether s starts the program of l; rest are the arguments after

@@ -420,6 +420,41 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
+// A server that is started by a path is none that is known, whatever the path is called: it
+// is said how it would be.
+func TestByPath(t *testing.T) {
+	seems := func(name, fetched string) string {
+		return "it seems to be " + name + ", but is started by a name or path and not as " + fetched + ", and any program can be there, whatever a package.json beside it says"
+	}
+	filesystem := seems("filesystem", "npx -y @modelcontextprotocol/server-filesystem@2026.8.31")
+	for _, row := range []struct {
+		command string
+		args    []string
+		why     string
+	}{
+		{"node", []string{"/usr/lib/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js", "/home/me"}, filesystem},
+		{"/usr/bin/node", []string{"--no-warnings", "/p/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"}, filesystem},
+		{"bun", []string{"run", "/p/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"}, filesystem},
+		{`C:\node\node.exe`, []string{`C:\p\node_modules\@modelcontextprotocol\server-filesystem\dist\index.js`}, filesystem},
+		{"/home/me/shop/node_modules/.bin/mcp-server-filesystem", nil, filesystem},
+		{"mcp-server-filesystem", []string{"/home/me"}, filesystem},
+		{"/opt/venv/bin/mcp-server-fetch", nil, seems("fetch-reference", "uvx mcp-server-fetch")},
+		{"/p/node_modules/.bin/mcp", nil, ""},
+		{"node", []string{"server.js", "/usr/lib/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"}, ""},
+		{"node", []string{"--inspect"}, ""},
+		{"node", nil, ""},
+		{"/p/node_modules/@modelcontextprotocol/server-filesystem-evil/dist/index.js", nil, ""},
+	} {
+		m, why := known.Identify(known.Started{Command: row.command, Args: row.args})
+		if m.Server.Name != "" || why != row.why {
+			t.Errorf("%s %q is %q, and why is %q, want %q", row.command, row.args, m.Server.Name, why, row.why)
+		}
+		if r := known.Recognize("filesystem@2026.8.31", known.Started{Command: row.command, Args: row.args}); r.Accepted || r.Verified || r.Why == "" {
+			t.Errorf("%s %q is accepted: %+v", row.command, row.args, r)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	t.Parallel()
 	tool := known.Tool{Effects: []known.Effect{known.Write}, Where: known.Workspace, Args: map[string]known.Role{

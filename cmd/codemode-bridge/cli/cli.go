@@ -105,6 +105,14 @@ func (con *Console) JSONFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&con.JSON, "json", false, "print JSON")
 }
 
+// Drain discards what was typed before a question.
+func (con *Console) Drain() error {
+	if file, ok := con.In.(*os.File); ok {
+		return Drain(file)
+	}
+	return nil
+}
+
 // Step says, on a terminal only, what the command is busy with.
 func (con *Console) Step(what string) {
 	if file, ok := con.Err.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

@@ -38,7 +38,6 @@ type Bridge struct {
 	List func(ctx context.Context, cfg *config.Config) (map[string]Listing, error)
 	// Identities tell what each server is on any machine, by name.
 	Identities func(cfg *config.Config) map[string]string
-	Drain      func() error // discards what was typed before a question
 	// Admin identifies the person at the terminal as one who may accept and block tools.
 	Admin func(ctx context.Context, cfg *config.Config, fromStdin bool) (name string, err error)
 	// Record calls do with what records to the audit log.
