@@ -787,7 +787,16 @@ type watched struct {
 	p *process
 }
 
-func (w watched) Record(ctx context.Context, r ledger.Record) error {
+func (w watched) Record(ctx context.Context, all ...ledger.Record) error {
+	for _, r := range all {
+		if err := w.tell(r); err != nil {
+			return err
+		}
+	}
+	return w.mortalStore.Record(ctx, all...)
+}
+
+func (w watched) tell(r ledger.Record) error {
 	n := w.p.n
 	switch r.Event {
 	case ledger.RunStarted:
@@ -810,5 +819,5 @@ func (w watched) Record(ctx context.Context, r ledger.Record) error {
 		n.sending[intended{w.p, args.Page, args.Number}] = r.Run
 		n.mu.Unlock()
 	}
-	return w.mortalStore.Record(ctx, r)
+	return nil
 }

@@ -74,8 +74,12 @@ type mortalStore struct {
 	life *life
 }
 
-func (m mortalStore) Record(ctx context.Context, r ledger.Record) error {
-	return m.life.enter(len(r.Journal), func() error { return m.Store.Record(ctx, r) })
+func (m mortalStore) Record(ctx context.Context, all ...ledger.Record) error {
+	entries := 0
+	for _, r := range all {
+		entries += len(r.Journal)
+	}
+	return m.life.enter(entries, func() error { return m.Store.Record(ctx, all...) })
 }
 
 func (m mortalStore) Append(ctx context.Context, entries ...ledger.JournalEntry) error {

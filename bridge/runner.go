@@ -133,7 +133,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 			r.update(lifecycle.Event{Kind: lifecycle.Begins})
 		}
 		r.end.result, r.end.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
-		<-r.session.slots
+		defer func() { <-r.session.slots }() // the session's next script sees what this one leaves once it is written
 	case <-ctx.Done():
 		r.end.err = context.Cause(ctx)
 	}
@@ -147,6 +147,8 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 	}
 	if err := r.gate.End(ctx, outcomeOf(r.end.err), why, r.journal.ending(rn.o.KeepJournals, rn.o.Now())); err != nil {
 		rn.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
+		r.end = end{err: err}
+		r.emitted.Clear()
 	}
 }
 

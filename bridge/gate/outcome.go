@@ -57,7 +57,6 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
 		answer.Beyond = box.Beyond(answer.ErrorText())
 	}
-	c.landed(err == nil && !answer.IsError)
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
@@ -74,14 +73,38 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Escape(rec.Error)
-	r.tally.mark(c.Number, rec.Outcome, len(reply))
 	answer.Reply = c.reply(answer, err)
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
-	if lost := r.keep(context.WithoutCancel(ctx), rec, kept); lost != nil && err == nil {
+	r.tally.mark(c.Number, rec.Outcome, len(reply))
+	if lost := r.keepOutcome(context.WithoutCancel(ctx), c, rec, kept, answer); lost != nil && err == nil {
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
 		answer.Reply = c.reply(answer, err)
 	}
 	return answer, err
+}
+
+// keepOutcome has the outcome of a sent call written: with the next record of the run,
+// unless it leads a browser or a server to a place that other runs act on.
+func (r *Run) keepOutcome(ctx context.Context, c *call, rec ledger.Record, e Entries, answer Answer) error {
+	rec = r.filled(rec)
+	rec.Journal = e.All
+	done := func(err error) {
+		if e.Done != nil {
+			e.Done(err)
+		}
+		switch {
+		case err != nil:
+			r.tally.mark(c.Number, ledger.Unknown, 0)
+		case rec.Outcome == ledger.Done && c.Kept != nil:
+			c.Kept(answer)
+		}
+	}
+	if c.landed == nil {
+		return r.trail.Defer(ctx, rec, done)
+	}
+	err := r.trail.Record(ctx, rec, done)
+	c.landed(err == nil && rec.Outcome == ledger.Done)
+	return err
 }
 
 // refuse records that a call was not sent, and returns why. known is nil when

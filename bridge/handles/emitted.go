@@ -39,6 +39,13 @@ func (e *Emitted) Add(call int, content mcp.Content, size int) error {
 	return nil
 }
 
+// Clear forgets what was attached.
+func (e *Emitted) Clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pieces, e.bytes = nil, 0
+}
+
 // Content returns what was attached, in the order of the calls.
 func (e *Emitted) Content() (all []mcp.Content) {
 	e.mu.Lock()
