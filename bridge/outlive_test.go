@@ -18,7 +18,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
-	"codemode-bridge/bridge/memstore"
+	"codemode-bridge/bridge/storetest"
 	"codemode-bridge/profiles"
 
 	"pgregory.net/rapid"
@@ -70,7 +70,7 @@ func (l *life) alive() bool {
 
 // mortalStore, mortalRequests and mortalServers are what a living bridge sees.
 type mortalStore struct {
-	*memstore.Store
+	storetest.Journaled
 	life *life
 }
 
@@ -79,15 +79,15 @@ func (m mortalStore) Record(ctx context.Context, all ...ledger.Record) error {
 	for _, r := range all {
 		entries += len(r.Journal)
 	}
-	return m.life.enter(entries, func() error { return m.Store.Record(ctx, all...) })
+	return m.life.enter(entries, func() error { return m.Journaled.Record(ctx, all...) })
 }
 
 func (m mortalStore) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
-	return m.life.enter(len(entries), func() error { return m.Store.Append(ctx, entries...) })
+	return m.life.enter(len(entries), func() error { return m.Journaled.Append(ctx, entries...) })
 }
 
 func (m mortalStore) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (k ledger.JournaledRun, err error) {
-	err = m.life.enter(0, func() error { k, err = m.Store.ChangeRun(ctx, run, change); return err })
+	err = m.life.enter(0, func() error { k, err = m.Journaled.ChangeRun(ctx, run, change); return err })
 	return k, err
 }
 
