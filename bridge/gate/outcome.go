@@ -19,7 +19,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	if !r.host.Sends(c.Number) {
 		return ErrSuspended
 	}
-	if err := r.keep(ctx, c.intent(), c.journal().Sending()); err != nil {
+	if err := r.trail.Record(ctx, c.intent(), c.journal().Sending()); err != nil {
 		r.host.Returns(c.Number)
 		return err
 	}
@@ -76,7 +76,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 	answer.Reply = c.reply(answer, err)
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
 	r.tally.mark(c.Number, rec.Outcome, len(reply))
-	if lost := r.keepOutcome(context.WithoutCancel(ctx), c, rec, kept, answer); lost != nil && err == nil {
+	if lost := c.keepOutcome(context.WithoutCancel(ctx), r, rec, kept, answer); lost != nil && err == nil {
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
 		answer.Reply = c.reply(answer, err)
 	}
@@ -84,13 +84,12 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 }
 
 // keepOutcome has the outcome of a sent call written: with the next record of the run,
-// unless it leads a browser or a server to a place that other runs act on.
-func (r *Run) keepOutcome(ctx context.Context, c *call, rec ledger.Record, e Entries, answer Answer) error {
-	rec = r.filled(rec)
-	rec.Journal = e.All
-	done := func(err error) {
-		if e.Done != nil {
-			e.Done(err)
+// unless the call leads a browser or a server to a place where other runs act.
+func (c *call) keepOutcome(ctx context.Context, r *Run, rec ledger.Record, e Entries, answer Answer) error {
+	kept := e.Done
+	e.Done = func(err error) {
+		if kept != nil {
+			kept(err)
 		}
 		switch {
 		case err != nil:
@@ -100,9 +99,9 @@ func (r *Run) keepOutcome(ctx context.Context, c *call, rec ledger.Record, e Ent
 		}
 	}
 	if c.landed == nil {
-		return r.trail.Defer(ctx, rec, done)
+		return r.trail.Defer(ctx, rec, e)
 	}
-	err := r.trail.Record(ctx, rec, done)
+	err := r.trail.Record(ctx, rec, e)
 	c.landed(err == nil && rec.Outcome == ledger.Done)
 	return err
 }
@@ -137,7 +136,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 // gets for it. If that cannot be recorded, the script is told so, too.
 func (r *Run) conclude(ctx context.Context, c Call, rec ledger.Record, past Past, why error) (Answer, error) {
 	reply := c.reply(Answer{}, why)
-	if lost := r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(reply, past)); lost != nil {
+	if lost := r.trail.Record(context.WithoutCancel(ctx), rec, c.journal().Ended(reply, past)); lost != nil {
 		why = errors.Join(why, lost)
 		reply = c.reply(Answer{}, why)
 	}

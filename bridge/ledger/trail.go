@@ -37,6 +37,7 @@ var ErrTrailLost = errors.New("what the run did could not be written down")
 // later record is written except the run's last.
 type Trail struct {
 	to     Recorder
+	fill   func(*Record)
 	within time.Duration // that Defer may leave a record; 0 is not at all
 	lost   func(error)
 
@@ -61,11 +62,18 @@ type trailed struct {
 	err      error
 }
 
-// NewTrail makes the trail of a run. A record waits until MaxDelay at most, and not at
+// Entries are journal entries that are written together with a record. Done, if not nil,
+// is told whether that was written, before any later record is.
+type Entries struct {
+	All  []JournalEntry
+	Done func(error)
+}
+
+// NewTrail makes the trail of a run. Fill puts into each record what all have. A record waits until MaxDelay at most, and not at
 // all if defers is false. Lost, which is called once at most, ends the run: it and the
 // done of a record must not use the trail.
-func NewTrail(to Recorder, defers bool, lost func(error)) *Trail {
-	t := &Trail{to: to, lost: lost}
+func NewTrail(to Recorder, fill func(*Record), defers bool, lost func(error)) *Trail {
+	t := &Trail{to: to, fill: fill, lost: lost}
 	if defers {
 		t.within = MaxDelay - trailTime
 	}
@@ -73,10 +81,9 @@ func NewTrail(to Recorder, defers bool, lost func(error)) *Trail {
 	return t
 }
 
-// Record writes a record, after those that were deferred. Done, if not nil, is told
-// whether it was written, before Record returns and before any later record is written.
-func (t *Trail) Record(ctx context.Context, r Record, done func(error)) error {
-	p := &trailed{record: r, done: done}
+// Record writes a record, after those that were deferred.
+func (t *Trail) Record(ctx context.Context, r Record, e Entries) error {
+	p := t.trailed(r, e)
 	if err := ctx.Err(); err != nil {
 		p.end(err)
 		return err
@@ -90,8 +97,9 @@ func (t *Trail) Record(ctx context.Context, r Record, done func(error)) error {
 
 // Defer writes a record with the next one, or within MaxDelay. While the recorder says
 // that it cannot write, and after End, it is written at once; only then there is an error.
-func (t *Trail) Defer(ctx context.Context, r Record, done func(error)) error {
-	p := &trailed{record: r, done: done, deferred: t.within > 0}
+func (t *Trail) Defer(ctx context.Context, r Record, e Entries) error {
+	p := t.trailed(r, e)
+	p.deferred = t.within > 0
 	failing, ok := t.to.(interface{ Err() error })
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,8 +125,8 @@ func (t *Trail) Flush(ctx context.Context) error {
 
 // End writes the run's last record, also if the trail is lost, provided that any
 // record was written; but the error says then that it is.
-func (t *Trail) End(ctx context.Context, r Record, done func(error)) error {
-	p := &trailed{record: r, done: done}
+func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
+	p := t.trailed(r, e)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = true
@@ -134,6 +142,12 @@ func (t *Trail) End(ctx context.Context, r Record, done func(error)) error {
 		p.end(t.err)
 	}
 	return t.err
+}
+
+func (t *Trail) trailed(r Record, e Entries) *trailed {
+	t.fill(&r)
+	r.Journal = e.All
+	return &trailed{record: r, done: e.Done}
 }
 
 // addLocked puts a record into the queue.

@@ -52,6 +52,8 @@ func (s *shelf) all() []string {
 	return slices.Concat(s.commits...)
 }
 
+func unfilled(*Record) {}
+
 func named(name string) Record { return Record{Event: Outcome, Name: name} }
 
 // never is lost by no trail of a test that expects none to be.
@@ -63,25 +65,25 @@ func never(t *testing.T) func(error) {
 func TestTrailWritesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(shelf)
-		trail := NewTrail(s, true, never(t))
+		trail := NewTrail(s, unfilled, true, never(t))
 		for _, name := range []string{"started", "preview"} {
-			if err := trail.Defer(t.Context(), named(name), nil); err != nil {
+			if err := trail.Defer(t.Context(), named(name), Entries{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := trail.Record(t.Context(), named("intent"), nil); err != nil {
+		if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := trail.Defer(t.Context(), named("outcome"), nil); err != nil {
+		if err := trail.Defer(t.Context(), named("outcome"), Entries{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := trail.End(t.Context(), named("ended"), nil); err != nil {
+		if err := trail.End(t.Context(), named("ended"), Entries{}); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := fmt.Sprint(s.commits), "[[started preview intent] [outcome ended]]"; got != want {
 			t.Errorf("the commits are %s, want %s", got, want)
 		}
-		if err := trail.Defer(t.Context(), named("late"), nil); err != nil || s.all()[len(s.all())-1] != "late" {
+		if err := trail.Defer(t.Context(), named("late"), Entries{}); err != nil || s.all()[len(s.all())-1] != "late" {
 			t.Errorf("what ends after its run is deferred: %q, %v", s.all(), err)
 		}
 	})
@@ -91,9 +93,9 @@ func TestTrailWritesTogether(t *testing.T) {
 func TestTrailIsWrittenInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{takes: trailTime}
-		trail, began := NewTrail(s, true, never(t)), time.Now()
+		trail, began := NewTrail(s, unfilled, true, never(t)), time.Now()
 		kept := make(chan time.Duration, 1)
-		if err := trail.Defer(t.Context(), named("outcome"), func(error) { kept <- time.Since(began) }); err != nil {
+		if err := trail.Defer(t.Context(), named("outcome"), Entries{Done: func(error) { kept <- time.Since(began) }}); err != nil {
 			t.Fatal(err)
 		}
 		if took := <-kept; took > MaxDelay {
@@ -110,17 +112,17 @@ func TestTrailIsWrittenInTime(t *testing.T) {
 func TestTrailThatDoesNotDefer(t *testing.T) {
 	t.Parallel()
 	s := new(shelf)
-	if err := NewTrail(s, false, never(t)).Defer(t.Context(), named("outcome"), nil); err != nil || len(s.commits) != 1 {
+	if err := NewTrail(s, unfilled, false, never(t)).Defer(t.Context(), named("outcome"), Entries{}); err != nil || len(s.commits) != 1 {
 		t.Errorf("%q, %v", s.commits, err)
 	}
 	full := &shelf{failing: ErrUnavailable, fails: func([]Record) error { return ErrUnavailable }}
 	lost := 0
-	trail := NewTrail(full, true, func(error) { lost++ })
-	if err := trail.Defer(t.Context(), named("started"), nil); !errors.Is(err, ErrUnavailable) || lost != 1 {
+	trail := NewTrail(full, unfilled, true, func(error) { lost++ })
+	if err := trail.Defer(t.Context(), named("started"), Entries{}); !errors.Is(err, ErrUnavailable) || lost != 1 {
 		t.Errorf("lost %d times: %v", lost, err)
 	}
 	full.fails = nil
-	if err := trail.End(t.Context(), named("ended"), nil); !errors.Is(err, ErrTrailLost) || len(full.commits) != 0 {
+	if err := trail.End(t.Context(), named("ended"), Entries{}); !errors.Is(err, ErrTrailLost) || len(full.commits) != 0 {
 		t.Errorf("a run ends that never began: %q, %v", full.commits, err)
 	}
 }
@@ -129,10 +131,9 @@ func TestTrailThatDoesNotDefer(t *testing.T) {
 func TestTrailIsBounded(t *testing.T) {
 	t.Parallel()
 	s := new(shelf)
-	trail := NewTrail(s, true, never(t))
-	r := named("large")
-	r.Journal = []JournalEntry{{Run: "r1", Kind: Replied, Body: make([]byte, maxDeferred+1)}}
-	if err := trail.Defer(t.Context(), r, nil); err != nil || len(s.commits) != 1 {
+	trail := NewTrail(s, unfilled, true, never(t))
+	large := Entries{All: []JournalEntry{{Run: "r1", Kind: Replied, Body: make([]byte, maxDeferred+1)}}}
+	if err := trail.Defer(t.Context(), named("large"), large); err != nil || len(s.commits) != 1 {
 		t.Errorf("%q, %v", s.commits, err)
 	}
 }
@@ -143,13 +144,13 @@ func TestTrailIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(shelf)
 		var lost []error
-		trail := NewTrail(s, true, func(err error) { lost = append(lost, err) })
-		if err := trail.Record(t.Context(), named("intent"), nil); err != nil {
+		trail := NewTrail(s, unfilled, true, func(err error) { lost = append(lost, err) })
+		if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
 			t.Fatal(err)
 		}
 		s.fails = func([]Record) error { return fmt.Errorf("%w: disk full", ErrUnavailable) }
 		var told error
-		if err := trail.Defer(t.Context(), named("outcome"), func(err error) { told = err }); err != nil {
+		if err := trail.Defer(t.Context(), named("outcome"), Entries{Done: func(err error) { told = err }}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(MaxDelay)
@@ -159,8 +160,8 @@ func TestTrailIsLost(t *testing.T) {
 		}
 		s.fails = nil
 		for what, err := range map[string]error{
-			"an intent": trail.Record(t.Context(), named("next"), nil), "an outcome": trail.Defer(t.Context(), named("next"), nil),
-			"nothing": trail.Flush(t.Context()), "the end": trail.End(t.Context(), named("ended"), nil),
+			"an intent": trail.Record(t.Context(), named("next"), Entries{}), "an outcome": trail.Defer(t.Context(), named("next"), Entries{}),
+			"nothing": trail.Flush(t.Context()), "the end": trail.End(t.Context(), named("ended"), Entries{}),
 		} {
 			if !errors.Is(err, ErrTrailLost) {
 				t.Errorf("%s after it is lost: %v", what, err)
@@ -181,14 +182,14 @@ func TestTrailRefusesOneAlone(t *testing.T) {
 		}
 		return nil
 	}}
-	trail := NewTrail(s, true, never(t))
-	if err := trail.Defer(t.Context(), named("outcome"), nil); err != nil {
+	trail := NewTrail(s, unfilled, true, never(t))
+	if err := trail.Defer(t.Context(), named("outcome"), Entries{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := trail.Record(t.Context(), named("used up"), nil); !errors.Is(err, ErrUsedUp) {
+	if err := trail.Record(t.Context(), named("used up"), Entries{}); !errors.Is(err, ErrUsedUp) {
 		t.Errorf("the intent: %v", err)
 	}
-	if err := trail.Record(t.Context(), named("refusal"), nil); err != nil {
+	if err := trail.Record(t.Context(), named("refusal"), Entries{}); err != nil {
 		t.Error(err)
 	}
 	if got, want := s.all(), []string{"outcome", "refusal"}; !slices.Equal(got, want) {
@@ -220,7 +221,7 @@ func wander(rt *rapid.T, t *testing.T, seed int64, broken int) {
 	}
 	var mu sync.Mutex
 	told, lost := map[string]int{}, 0
-	trail := NewTrail(s, true, func(error) { mu.Lock(); defer mu.Unlock(); lost++ })
+	trail := NewTrail(s, unfilled, true, func(error) { mu.Lock(); defer mu.Unlock(); lost++ })
 	check := func(mine []string, why string) {
 		there := s.all()
 		at := -1
@@ -249,13 +250,13 @@ func wander(rt *rapid.T, t *testing.T, seed int64, broken int) {
 				}
 				switch dice.Intn(5) {
 				case 0:
-					if trail.Record(t.Context(), r, done) == nil {
+					if trail.Record(t.Context(), r, Entries{Done: done}) == nil {
 						mine = append(mine, r.Name)
 						check(mine, "a record")
 					}
 				case 1:
 					r.Outcome = Refused
-					if err := trail.Record(t.Context(), r, done); err == nil {
+					if err := trail.Record(t.Context(), r, Entries{Done: done}); err == nil {
 						rt.Errorf("%s is used up and was written", r.Name)
 					}
 				case 2:
@@ -267,7 +268,7 @@ func wander(rt *rapid.T, t *testing.T, seed int64, broken int) {
 					time.Sleep(time.Duration(dice.Intn(30)) * time.Millisecond)
 					continue
 				default:
-					if trail.Defer(t.Context(), r, done) == nil {
+					if trail.Defer(t.Context(), r, Entries{Done: done}) == nil {
 						mine = append(mine, r.Name)
 					}
 				}
@@ -278,7 +279,7 @@ func wander(rt *rapid.T, t *testing.T, seed int64, broken int) {
 		})
 	}
 	all.Wait()
-	err := trail.End(t.Context(), named("end"), nil)
+	err := trail.End(t.Context(), named("end"), Entries{})
 	synctest.Wait()
 	if there := s.all(); err == nil && there[len(there)-1] != "end" || err == nil && lost > 0 || lost > 1 {
 		rt.Errorf("%q; the end: %v; lost %d times", there, err, lost)
