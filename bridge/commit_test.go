@@ -92,14 +92,9 @@ func TestCommitsOfARun(t *testing.T) {
 	for _, calls := range []int{0, 1, 2, 100} {
 		synctest.Test(t, func(t *testing.T) {
 			b, _, store := counting(t, queued(), 0)
-			code := fmt.Sprintf("let last; for (let i = 0; i < %d; i++) last = await codemode.b__echo({n: i}); return last", calls)
-			id, err := b.Start(t.Context(), "", code, nil, "ci")
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			if st, _ := b.Run(t.Context(), id); st.State != RunDone || store.count() != calls+1 {
-				t.Errorf("%d calls, %s: %d commits", calls, st.State, store.count())
+			code := fmt.Sprintf("let last = -1; for (let i = 0; i < %d; i++) last = await codemode.b__echo({n: i}); return last", calls)
+			if got := eval(t, b.connect(t, nil), code); store.count() != calls+1 {
+				t.Errorf("%d calls, %s: %d commits", calls, got, store.count())
 			}
 			if got := store.has(t, ledger.Outcome); got != calls {
 				t.Errorf("%d calls have %d outcomes", calls, got)
@@ -117,7 +112,7 @@ func TestCommitsOfParallelCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if st, _ := b.Run(t.Context(), id); st.State != RunDone || store.count() > 51 || store.has(t, ledger.Outcome) != 50 {
+		if st, _ := b.Run(t.Context(), id); st.State != RunDone || store.count() > 52 || store.has(t, ledger.Outcome) != 50 {
 			t.Errorf("%s after %d commits, with %d outcomes", st.State, store.count(), store.has(t, ledger.Outcome))
 		}
 	})
@@ -262,7 +257,7 @@ func TestUnwrittenIsNotAnswered(t *testing.T) {
 // A deferred outcome that fails while the script waits ends the run, not its next call.
 func TestUnwrittenEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _, store := counting(t, queued(), 2)
+		b, _, store := counting(t, queued(), 3)
 		began := time.Now()
 		id, err := b.Start(t.Context(), "", `await codemode.b__echo({n: 1}); await new Promise(f => setTimeout(f, 60000)); return 1`, nil, "ci")
 		if err != nil {
