@@ -348,6 +348,11 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply
 // serveLocal answers a call of what this session has. What a replay must do
 // besides answering is put into s.
 func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entry) (sandbox.Reply, error) {
+	if c.Op == sandbox.OpRead || c.Op == sandbox.OpEmit {
+		if err := r.runner.roster.flushOthers(ctx, r); err != nil {
+			return sandbox.Reply{}, err
+		}
+	}
 	switch c.Op {
 	case sandbox.OpRun:
 		script, err := r.runner.o.Gate.Saved(ctx, r.gate, call)

@@ -55,7 +55,10 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.hash,
 	}, names)
 	var err error
-	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err != nil {
+	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err == nil && r.fetched {
+		err = r.gate.Flush(r.ctx) // whoever starts it is told its id at once
+	}
+	if err != nil {
 		r.stop(err)
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 			r.update(lifecycle.Event{Kind: lifecycle.Begins})
 		}
 		r.end.result, r.end.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
-		defer func() { <-r.session.slots }() // the session's next script sees what this one leaves once it is written
+		<-r.session.slots
 	case <-ctx.Done():
 		r.end.err = context.Cause(ctx)
 	}
