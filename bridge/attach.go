@@ -231,6 +231,9 @@ func (a *attachment) client() string {
 // paused leaves a run that waits for people, and says how it goes on.
 func (a *attachment) paused(why string) *mcp.CallToolResult {
 	a.s.runner.leave(a.r)
+	if err := a.r.gate.Flush(context.Background()); err != nil {
+		return failure(err.Error())
+	}
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
 	if a.r.principal == "" && a.r.secret.text != "" {
 		body["resume"] = a.r.secret.text

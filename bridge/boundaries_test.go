@@ -194,7 +194,7 @@ var stepKinds = []struct {
 
 func (n *neighbourhood) step() {
 	for _, p := range slices.Clone(n.alive) {
-		if isClosed(p.life.ended) { // its journal was as long as it was to become
+		if isClosed(p.life.ended) { // it has made its last commit
 			n.log("%s is dead", p.name)
 			n.close(p)
 		}
@@ -316,9 +316,9 @@ func (n *neighbourhood) kill(p *process) {
 	l := p.life
 	l.mu.Lock()
 	if n.rand.Intn(2) == 0 {
-		l.last, l.kept = l.entries+1+n.rand.Intn(3), n.rand.Intn(2) == 0
+		l.last, l.kept = l.commits+1+n.rand.Intn(6), n.rand.Intn(2) == 0
 		l.mu.Unlock()
-		n.log("%s will be killed at entry %d (kept: %v)", p.name, l.last, l.kept)
+		n.log("%s will be killed at commit %d (kept: %v)", p.name, l.last, l.kept)
 		return
 	}
 	if !l.dead {
@@ -787,7 +787,16 @@ type watched struct {
 	p *process
 }
 
-func (w watched) Record(ctx context.Context, r ledger.Record) error {
+func (w watched) Record(ctx context.Context, all ...ledger.Record) error {
+	for _, r := range all {
+		if err := w.tell(r); err != nil {
+			return err
+		}
+	}
+	return w.mortalStore.Record(ctx, all...)
+}
+
+func (w watched) tell(r ledger.Record) error {
 	n := w.p.n
 	switch r.Event {
 	case ledger.RunStarted:
@@ -810,5 +819,5 @@ func (w watched) Record(ctx context.Context, r ledger.Record) error {
 		n.sending[intended{w.p, args.Page, args.Number}] = r.Run
 		n.mu.Unlock()
 	}
-	return w.mortalStore.Record(ctx, r)
+	return nil
 }

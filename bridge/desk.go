@@ -153,8 +153,10 @@ func noProfile(of *profiles.Set, name string) error {
 	return fmt.Errorf("there is no profile %q; there are %s", name, strings.Join(of.Names(), ", "))
 }
 
-// state is what is known of the run now.
+// state is what is known of the run now. What it has done is written before it is
+// shown; if that fails, the run ends.
 func (r *run) state() RunState {
+	_ = r.gate.Flush(context.Background())
 	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Requester: r.principal, Profile: r.gate.Bound(), Started: r.started, State: RunRunning, Calls: int(r.made.Load())}
 	if r.isDone() {
 		st.Ended, st.State = r.end.at, map[string]string{ledger.Done: RunDone, ledger.Failed: RunFailed, ledger.Stopped: RunStopped}[outcomeOf(r.end.err)]

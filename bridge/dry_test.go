@@ -3,24 +3,21 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/memstore"
+	"codemode-bridge/bridge/storetest"
 )
 
 // A forgetful store does not keep the answers to calls that were stopped.
-type forgetful struct{ *memstore.Store }
+type forgetful struct{ storetest.Journaled }
 
-func (f forgetful) Record(ctx context.Context, r ledger.Record) error {
-	if r.Outcome == ledger.Unknown {
-		return errors.New("the disk is full")
-	}
-	return f.Store.Record(ctx, r)
+func (f forgetful) Record(ctx context.Context, all ...ledger.Record) error {
+	return f.Journaled.Record(ctx, slices.DeleteFunc(slices.Clone(all), func(r ledger.Record) bool { return r.Outcome == ledger.Unknown })...)
 }
 
 // A script that ended without all its answers is looked at again to its end, and

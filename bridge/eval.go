@@ -120,7 +120,9 @@ func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) f
 				return
 			case n = <-r.elicit.News():
 			case <-tick.C:
-				n.Text = r.soFar()
+				if n.Text = r.soFar(); r.gate.Flush(ctx) != nil {
+					return
+				}
 			case <-ending:
 				select {
 				case n = <-r.elicit.News():

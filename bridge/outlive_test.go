@@ -18,19 +18,21 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
-	"codemode-bridge/bridge/memstore"
+	"codemode-bridge/bridge/storetest"
 	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox"
 
 	"pgregory.net/rapid"
 )
 
-// A bridge's life ends at some entry of its journal: from then on nothing that
-// it does is seen outside.
+// A bridge's life ends at some commit of its stores: from then on nothing that
+// it does is seen outside. If that commit is not kept, the bridge was killed between it
+// and the one before.
 type life struct {
 	mu      sync.Mutex
 	dead    bool
-	entries int
-	last    int  // the life ends with this entry
+	commits int
+	last    int  // the life ends with this commit
 	kept    bool // which is kept
 	ended   chan struct{}
 }
@@ -41,15 +43,14 @@ func newLife(last int, kept bool) *life {
 	return &life{last: last, kept: kept, ended: make(chan struct{})}
 }
 
-// enter reports whether n entries may be kept.
-func (l *life) enter(n int, keep func() error) error {
+// enter makes a commit, if it may be.
+func (l *life) enter(keep func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
 		return errDead
 	}
-	l.entries += n
-	if n == 0 || l.entries < l.last || l.last == 0 {
+	if l.commits++; l.commits < l.last || l.last == 0 {
 		return keep()
 	}
 	if l.kept {
@@ -70,20 +71,20 @@ func (l *life) alive() bool {
 
 // mortalStore, mortalRequests and mortalServers are what a living bridge sees.
 type mortalStore struct {
-	*memstore.Store
+	storetest.Journaled
 	life *life
 }
 
-func (m mortalStore) Record(ctx context.Context, r ledger.Record) error {
-	return m.life.enter(len(r.Journal), func() error { return m.Store.Record(ctx, r) })
+func (m mortalStore) Record(ctx context.Context, all ...ledger.Record) error {
+	return m.life.enter(func() error { return m.Journaled.Record(ctx, all...) })
 }
 
 func (m mortalStore) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
-	return m.life.enter(len(entries), func() error { return m.Store.Append(ctx, entries...) })
+	return m.life.enter(func() error { return m.Journaled.Append(ctx, entries...) })
 }
 
 func (m mortalStore) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (k ledger.JournaledRun, err error) {
-	err = m.life.enter(0, func() error { k, err = m.Store.ChangeRun(ctx, run, change); return err })
+	err = m.life.enter(func() error { k, err = m.Journaled.ChangeRun(ctx, run, change); return err })
 	return k, err
 }
 
@@ -93,11 +94,11 @@ type mortalRequests struct {
 }
 
 func (m mortalRequests) Put(ctx context.Context, e approval.StoredRequest) error {
-	return m.life.enter(0, func() error { return m.Memory.Put(ctx, e) })
+	return m.life.enter(func() error { return m.Memory.Put(ctx, e) })
 }
 
 func (m mortalRequests) Update(ctx context.Context, id string, change func(*approval.StoredRequest) error) (e approval.StoredRequest, err error) {
-	err = m.life.enter(0, func() error { e, err = m.Memory.Update(ctx, id, change); return err })
+	err = m.life.enter(func() error { e, err = m.Memory.Update(ctx, id, change); return err })
 	return e, err
 }
 
@@ -119,6 +120,7 @@ type world struct {
 	*fleet
 	up   *upstreams
 	view *gate.View
+	pool *sandbox.Pool // nil is one of processes for each bridge
 	n    int
 }
 
@@ -159,6 +161,9 @@ func (w *world) born(t *testing.T, l *life) (*bench, string) {
 		})
 		o.Upstreams, o.Journal, o.Bridge, o.Gone, o.KeepJournals = servers, store, name, w.isGone, 100*time.Hour
 		o.Now = func() time.Time { return noon }
+		if w.pool != nil {
+			o.Pool = w.pool
+		}
 	})
 	b.runner.seed = func(seed *[32]byte) { *seed = [32]byte{1, 2, 3} }
 	return b, name
@@ -283,8 +288,8 @@ func randomScript(t *rapid.T, kinds int) string {
 }
 
 // undisturbed runs a script in one bridge, and returns its answer, its calls,
-// how many entries its journal had, and how many of its calls were denied.
-func undisturbed(t *testing.T, code string) (answer string, calls []string, entries, denied int) {
+// how many commits it took, and how many of its calls were denied.
+func undisturbed(t *testing.T, code string) (answer string, calls []string, commits, denied int) {
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -308,7 +313,7 @@ func undisturbed(t *testing.T, code string) (answer string, calls []string, entr
 			denied++
 		}
 	}
-	return answer, w.made(), l.entries, denied
+	return answer, w.made(), l.commits, denied
 }
 
 // replayed looks at a finished run again.
@@ -330,19 +335,19 @@ func (w *world) replayed(t *testing.T, b *bench, id, answer string) {
 	}
 }
 
-// outlives checks that a script ends the same when its bridge dies at entries
-// of its journal, at most so many, and when it is suspended at each question.
-// One that races ends somehow, but goes the same way from each entry on; and so does
+// outlives checks that a script ends the same when its bridge dies at commits
+// of its stores, at most so many, and when it is suspended at each question.
+// One that races ends somehow, but goes the same way from each commit on; and so does
 // one that is denied so often that the rest is refused unasked: which calls these
 // are is a matter of time.
 func outlives(t *testing.T, code string, most int, races bool) {
 	const cooldown = 3 // denials of one tool
-	want, calls, entries, denied := undisturbed(t, code)
+	want, calls, commits, denied := undisturbed(t, code)
 	if races || denied >= cooldown {
 		want, calls = "", nil
 	}
-	all := rand.Perm(entries)
-	for _, at := range all[:min(most, entries)] {
+	all := rand.Perm(commits)
+	for _, at := range all[:min(most, commits)] {
 		at++
 		for _, kept := range []bool{false, true} {
 			t.Run(fmt.Sprintf("killed-%d-%v", at, kept), func(t *testing.T) {
@@ -362,11 +367,14 @@ func killedAt(t *testing.T, code string, at int, kept bool, want string, calls [
 	l := newLife(at, kept)
 	first, name := w.born(t, l)
 	id, err := first.Start(t.Context(), "", code, nil, "ci")
+	if err != nil && isClosed(l.ended) {
+		return // nobody has heard of the run
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitUntil(t, func() bool { st, ok := first.lookupState(id); return isClosed(l.ended) || ok && st.Over() })
-	if !isClosed(l.ended) { // which calls share an entry is a matter of time
+	if !isClosed(l.ended) { // which calls share a commit is a matter of time
 		return
 	}
 	w.mu.Lock()
@@ -382,19 +390,19 @@ func killedAt(t *testing.T, code string, at int, kept bool, want string, calls [
 			return
 		}
 		if entries, err := w.records.Runs(t.Context()); err != nil || len(entries) == 0 && len(made) > 0 && !slices.Equal(made, calls) {
-			t.Errorf("killed at entry %d (kept %v): no run is left, and %q were made; %v", at, kept, made, err)
+			t.Errorf("killed at commit %d (kept %v): no run is left, and %q were made; %v", at, kept, made, err)
 		}
 		return
 	}
 	if err != nil {
-		t.Fatalf("killed at entry %d (kept %v): %v\n%s", at, kept, err, code)
+		t.Fatalf("killed at commit %d (kept %v): %v\n%s", at, kept, err, code)
 	}
 	got := answerOf(t, res.StructuredContent)
 	if want != "" && got != want || strings.Contains(got, `"error"`) {
-		t.Errorf("killed at entry %d (kept %v), the run answers\n%s\nnot\n%s\n%s", at, kept, got, want, code)
+		t.Errorf("killed at commit %d (kept %v), the run answers\n%s\nnot\n%s\n%s", at, kept, got, want, code)
 	}
 	if twice := repeated(made, calls); calls != nil && (twice == nil || len(twice) > 8) {
-		t.Errorf("killed at entry %d (kept %v): made\n%q\nnot\n%q\n%s", at, kept, made, calls, code)
+		t.Errorf("killed at commit %d (kept %v): made\n%q\nnot\n%q\n%s", at, kept, made, calls, code)
 	}
 	w.replayed(t, b, id, got)
 }

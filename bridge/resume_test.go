@@ -20,6 +20,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/memstore"
+	"codemode-bridge/bridge/storetest"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
@@ -29,7 +30,7 @@ import (
 
 // A fleet is bridges that share their stores and servers.
 type fleet struct {
-	records  *memstore.Store
+	records  storetest.Journaled
 	requests *approval.Memory
 	people   *approval.Approvers // of all of them
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,8 +36,8 @@ func (a *again) Call(context.Context, string, string, string, json.RawMessage) (
 	return json.RawMessage(text), err
 }
 
-func (a *again) Record(_ context.Context, rec ledger.Record) error {
-	if rec.Event == ledger.Intent {
+func (a *again) Record(_ context.Context, all ...ledger.Record) error {
+	if slices.ContainsFunc(all, func(r ledger.Record) bool { return r.Event == ledger.Intent }) {
 		return a.broken
 	}
 	return nil

@@ -138,6 +138,7 @@ var _ gate.Host = (*gateHost)(nil)
 func (h *gateHost) Profiles() []string           { return h.runner.roster.addedProfiles(h.session) }
 func (h *gateHost) AnswersItself() bool          { return h.session.reflex.ByItself() }
 func (h *gateHost) ApproveAt() string            { return h.runner.o.ApproveAt(h.id) }
+func (h *gateHost) Withholds() bool              { return true }
 func (h *gateHost) Stop(why error)               { (*run)(h).stop(why) }
 func (h *gateHost) Asks(call int)                { h.yield(call) }
 func (h *gateHost) Idle() (int, <-chan struct{}) { return h.life.Idle() }
@@ -308,12 +309,12 @@ func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox
 		call.Journal = &callJournal{r: r, call: c}
 	}
 	call.Reply = func(answer gate.Answer, err error) gate.Reply { return r.replyTo(c, answer, err) }
+	if c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw {
+		call.Kept = r.observe
+	}
 	answer, err := r.runner.o.Gate.Call(ctx, r.gate, call)
 	if errors.Is(err, gate.ErrSuspended) {
 		return sandbox.Reply{}, err
-	}
-	if err == nil && (c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw) {
-		r.observe(answer)
 	}
 	return answer.Reply.(scriptReply).Reply, nil
 }
@@ -348,6 +349,11 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply
 // serveLocal answers a call of what this session has. What a replay must do
 // besides answering is put into s.
 func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entry) (sandbox.Reply, error) {
+	if c.Op == sandbox.OpRead || c.Op == sandbox.OpEmit {
+		if err := r.runner.roster.flushOthers(ctx, r); err != nil {
+			return sandbox.Reply{}, err
+		}
+	}
 	switch c.Op {
 	case sandbox.OpRun:
 		script, err := r.runner.o.Gate.Saved(ctx, r.gate, call)
@@ -463,7 +469,7 @@ func thrown(err error) *sandbox.ReplyError {
 
 // observe tells of an answer whose type is not declared.
 func (r *run) observe(answer gate.Answer) {
-	if r.runner.o.Observed == nil || answer.IsError {
+	if r.runner.o.Observed == nil {
 		return
 	}
 	if tool, ok := r.runner.o.Gate.View().Catalog.Lookup(answer.Tool); ok && tool.Server != "" && len(tool.Output) == 0 {

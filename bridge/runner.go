@@ -55,7 +55,10 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.hash,
 	}, names)
 	var err error
-	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err != nil {
+	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err == nil && r.fetched {
+		err = r.gate.Flush(r.ctx) // whoever starts it is told its id at once
+	}
+	if err != nil {
 		r.stop(err)
 		return nil, err
 	}
@@ -147,6 +150,8 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 	}
 	if err := r.gate.End(ctx, outcomeOf(r.end.err), why, r.journal.ending(rn.o.KeepJournals, rn.o.Now())); err != nil {
 		rn.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
+		r.end = end{err: err}
+		r.emitted.Clear()
 	}
 }
 

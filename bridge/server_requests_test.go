@@ -31,10 +31,10 @@ type records struct {
 	all []ledger.Record
 }
 
-func (b *records) Record(_ context.Context, r ledger.Record) error {
+func (b *records) Record(_ context.Context, all ...ledger.Record) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.all = append(b.all, r)
+	b.all = append(b.all, all...)
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -86,7 +85,7 @@ func TestAResumedRunKeepsItsSizes(t *testing.T) {
 	first.Close(0)
 	f.answer(t, f.open(t, 1)[0], yes)
 	second := f.bridge(t, "two", queued(), func(o *Options) {
-		o.Journal = rewritten{Store: f.records, from: `"size":5`, to: `"size":8`}
+		o.Journal = rewritten{Journal: f.records, from: `"size":5`, to: `"size":8`}
 	})
 	res, err := second.Resume(t.Context(), id, "the test", nil)
 	if err != nil {
@@ -99,12 +98,12 @@ func TestAResumedRunKeepsItsSizes(t *testing.T) {
 
 // A rewritten store reads journals with another text in the place of one.
 type rewritten struct {
-	*memstore.Store
+	ledger.Journal
 	from, to string
 }
 
 func (s rewritten) Read(ctx context.Context, run string) (ledger.JournaledRun, []ledger.JournalEntry, error) {
-	kept, entries, err := s.Store.Read(ctx, run)
+	kept, entries, err := s.Journal.Read(ctx, run)
 	for i := range entries {
 		entries[i].Body = bytes.ReplaceAll(entries[i].Body, []byte(s.from), []byte(s.to))
 	}

@@ -485,7 +485,7 @@ func TestUnrecordedIsNotDone(t *testing.T) {
 
 type broken struct{}
 
-func (broken) Record(context.Context, ledger.Record) error {
+func (broken) Record(context.Context, ...ledger.Record) error {
 	return fmt.Errorf("writing: %w", ledger.ErrUnavailable)
 }
 

@@ -24,7 +24,7 @@ const maxSchema = 256 << 10
 // or it could not be compiled.
 type argumentSchema struct {
 	mu     sync.Mutex // held while the schema is used, which counts in work
-	work   *budget
+	work   *misfit.Budget
 	schema *jsonschema.Schema
 }
 
@@ -54,7 +54,7 @@ func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile
 func (v *View) argumentSchema(tool *catalog.Tool) *argumentSchema {
 	known, ok := v.schemas.Load(tool.Digest)
 	if !ok {
-		work := new(budget)
+		work := &misfit.Budget{Most: misfit.MaxWork}
 		known, _ = v.schemas.LoadOrStore(tool.Digest, &argumentSchema{work: work, schema: compile(tool.Input, work)})
 	}
 	return known.(*argumentSchema)
@@ -69,23 +69,23 @@ func (a *argumentSchema) validate(args any) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer func() {
-		if x := recover(); x == errWork {
+		if x := recover(); x == misfit.ErrWork {
 			err = nil
 		} else if x != nil {
 			panic(x)
 		}
 	}()
-	a.work.spent = 0
+	a.work.Spent = 0
 	return a.schema.Validate(args)
 }
 
 // compile reads a schema. References to other documents are not followed.
-func compile(input json.RawMessage, work *budget) *jsonschema.Schema {
+func compile(input json.RawMessage, work *misfit.Budget) *jsonschema.Schema {
 	if len(input) == 0 || len(input) > maxSchema {
 		return nil
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
-	if err != nil || !bounded(doc) {
+	if err != nil || !misfit.Bounded(doc) {
 		return nil
 	}
 	c := jsonschema.NewCompiler()

@@ -108,7 +108,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	question.Plan = foresight{r}.plan(c)
 	verdict, known, err := r.gate.broker.Precheck(ctx, question)
 	if !known {
-		if err := r.keep(ctx, c.record(ledger.Asked), c.journal().Asking()); err != nil {
+		if err := r.trail.Record(ctx, c.record(ledger.Asked), c.journal().Asking()); err != nil {
 			return approval.Verdict{}, unrecorded(c, err)
 		}
 		r.host.Asks(c.Number)
@@ -119,7 +119,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	if r.host.Suspended() {
 		return verdict, ErrSuspended
 	}
-	rec := r.verdictRecord(c)
+	rec := c.verdictRecord(r)
 	if !question.Again { // otherwise it was recorded before the run was suspended
 		rec.Wait = r.gate.now().Sub(asked)
 	}
@@ -170,7 +170,7 @@ func (g *Gate) usedUp(ctx context.Context, r *Run, c Call, made *call) (Answer, 
 }
 
 // verdictRecord makes the record of the verdict on c.
-func (r *Run) verdictRecord(c *call) ledger.Record {
+func (c *call) verdictRecord(r *Run) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
 	rec.Request, rec.Grant = v.Request, v.Use.Grant
 	said(&rec, *v, r.redact)
@@ -202,7 +202,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		return nil
 	}
 	c.verdict = &verdict
-	if lost := r.record(context.WithoutCancel(ctx), r.verdictRecord(c)); lost != nil {
+	if lost := r.record(context.WithoutCancel(ctx), c.verdictRecord(r)); lost != nil {
 		return unrecorded(c, lost)
 	}
 	if verdict.Stop {

@@ -22,6 +22,9 @@ type Call struct {
 	// Reply, if not nil, turns what Call is about to return into what the script
 	// gets, before the outcome is recorded, so that the journal has it.
 	Reply func(Answer, error) Reply
+	// Kept, if not nil, is told of the answer once its outcome is written, if it is no
+	// error. It must not use the run.
+	Kept func(Answer)
 	// Again says that the run is being replayed and that this is the first time it
 	// makes the call since: a question asked about it before still counts.
 	Again bool

@@ -39,16 +39,18 @@ type book struct {
 	uses    error        // with which the use of a grant is refused
 }
 
-func (b *book) Record(_ context.Context, r ledger.Record) error {
+func (b *book) Record(_ context.Context, all ...ledger.Record) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r.Event == b.refuse {
-		return errors.New("disk full")
+	for _, r := range all {
+		if r.Event == b.refuse {
+			return errors.New("disk full")
+		}
+		if r.GrantUses > 0 && b.uses != nil {
+			return b.uses
+		}
 	}
-	if r.GrantUses > 0 && b.uses != nil {
-		return b.uses
-	}
-	b.records = append(b.records, r)
+	b.records = append(b.records, all...)
 	return nil
 }
 

@@ -34,6 +34,10 @@ type Host interface {
 	// its calls are neither made nor refused, and nothing is recorded about them.
 	Suspended() bool
 
+	// Withholds reports whether nobody sees what the run has done before [Run.Flush]
+	// or [Run.End] has returned nil, and Stop ends it: then its records may be written a
+	// moment later, together.
+	Withholds() bool
 	// Stop ends the run: a person wants that, or too many of its questions were
 	// asked without success.
 	Stop(why error)
@@ -55,6 +59,7 @@ func (Unattended) Idle() (int, <-chan struct{})  { return -1, nil }
 func (Unattended) Sends(int) bool                { return true }
 func (Unattended) Returns(int)                   {}
 func (Unattended) Suspended() bool               { return false }
+func (Unattended) Withholds() bool               { return false }
 func (Unattended) Stop(error)                    {}
 func (Unattended) Unasked(*approval.DeniedError) {}
 

@@ -16,12 +16,8 @@ type Journal interface {
 	Ended(reply Reply, past Past) Entries
 }
 
-// Entries are written together with a record. Done, if not nil, is told whether
-// they were kept.
-type Entries struct {
-	All  []ledger.JournalEntry
-	Done func(error)
-}
+// Entries are written together with a record.
+type Entries = ledger.Entries
 
 // noJournal is the journal of a call that has none.
 type noJournal struct{}

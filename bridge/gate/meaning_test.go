@@ -351,9 +351,11 @@ type noticing struct {
 	notice func(ledger.Record)
 }
 
-func (n noticing) Record(ctx context.Context, r ledger.Record) error {
-	n.notice(r)
-	return n.book.Record(ctx, r)
+func (n noticing) Record(ctx context.Context, all ...ledger.Record) error {
+	for _, r := range all {
+		n.notice(r)
+	}
+	return n.book.Record(ctx, all...)
 }
 
 // A path is looked at once more right before the call is sent, whether or not somebody

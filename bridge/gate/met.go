@@ -196,15 +196,15 @@ const unknownPage = "nobody knows which page is open"
 // browses reports whether a call acts on what earlier calls have opened on a host.
 func browses(t known.Tool) bool { return t.Stateful && t.Net == known.NetChosen }
 
-// move notes that c, which is about to be sent, leads to another page, if it does.
-// Landed is told whether it succeeded.
+// move notes that c, which is about to be sent, leads to another page. Landed, which is
+// nil if it does not, is told whether it succeeded.
 func (a *acquaintance) move(view *View, session string, c *call) (landed func(ok bool)) {
 	reading, ok := view.reading(c.tool, c.args.Value(), "")
 	switch {
 	case ok && reading.Tool.Home != "":
 		return a.settle(reading, c.whose(view, session, itsFolder))
 	case !ok || !browses(reading.Tool):
-		return func(bool) {}
+		return nil
 	}
 	var hosts []profiles.HostFact
 	for _, v := range reading.Values {
@@ -214,7 +214,7 @@ func (a *acquaintance) move(view *View, session string, c *call) (landed func(ok
 	}
 	runs := slices.Contains(reading.Tool.Effects, known.Execute)
 	if len(hosts) == 0 && !runs && !slices.Contains(reading.Tool.Effects, known.Read) {
-		return func(bool) {} // it acts on the page that is open; back and other tabs are there to be read
+		return nil // it acts on the page that is open; back and other tabs are there to be read
 	}
 	arrive := a.depart(c.whose(view, session, itsBrowser))
 	return func(ok bool) {

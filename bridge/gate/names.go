@@ -93,7 +93,7 @@ func checkNames(tool *catalog.Tool, schema *jsonschema.Schema, args map[string]a
 		return nil, nil
 	}
 	hidden := canon.DisplayOptions{Hidden: hiddenBy(by)}
-	declared := declarations{schema: schema, tool: tool, search: misfit.Budget{Most: maxWork}, places: map[string]map[string]bool{}}
+	declared := declarations{schema: schema, tool: tool, search: misfit.Budget{Most: misfit.MaxWork}, places: map[string]map[string]bool{}}
 	var reads []func(name string, depth int) bool
 	for _, p := range by {
 		reads = append(reads, p.Reads(tool.Server, tool.Name))

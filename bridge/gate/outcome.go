@@ -19,7 +19,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	if !r.host.Sends(c.Number) {
 		return ErrSuspended
 	}
-	if err := r.keep(ctx, c.intent(), c.journal().Sending()); err != nil {
+	if err := r.trail.Record(ctx, c.intent(), c.journal().Sending()); err != nil {
 		r.host.Returns(c.Number)
 		return err
 	}
@@ -57,7 +57,6 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
 		answer.Beyond = box.Beyond(answer.ErrorText())
 	}
-	c.landed(err == nil && !answer.IsError)
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
@@ -74,14 +73,37 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Escape(rec.Error)
-	r.tally.mark(c.Number, rec.Outcome, len(reply))
 	answer.Reply = c.reply(answer, err)
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
-	if lost := r.keep(context.WithoutCancel(ctx), rec, kept); lost != nil && err == nil {
+	r.tally.mark(c.Number, rec.Outcome, len(reply))
+	if lost := c.keepOutcome(context.WithoutCancel(ctx), r, rec, kept, answer); lost != nil && err == nil {
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
 		answer.Reply = c.reply(answer, err)
 	}
 	return answer, err
+}
+
+// keepOutcome has the outcome of a sent call written: with the next record of the run,
+// unless the call leads a browser or a server to a place where other runs act.
+func (c *call) keepOutcome(ctx context.Context, r *Run, rec ledger.Record, e Entries, answer Answer) error {
+	kept := e.Done
+	e.Done = func(err error) {
+		if kept != nil {
+			kept(err)
+		}
+		switch {
+		case err != nil:
+			r.tally.mark(c.Number, ledger.Unknown, 0)
+		case rec.Outcome == ledger.Done && c.Kept != nil:
+			c.Kept(answer)
+		}
+	}
+	if c.landed == nil {
+		return r.trail.Defer(ctx, rec, e)
+	}
+	err := r.trail.Record(ctx, rec, e)
+	c.landed(err == nil && rec.Outcome == ledger.Done)
+	return err
 }
 
 // refuse records that a call was not sent, and returns why. known is nil when
@@ -114,7 +136,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 // gets for it. If that cannot be recorded, the script is told so, too.
 func (r *Run) conclude(ctx context.Context, c Call, rec ledger.Record, past Past, why error) (Answer, error) {
 	reply := c.reply(Answer{}, why)
-	if lost := r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(reply, past)); lost != nil {
+	if lost := r.trail.Record(context.WithoutCancel(ctx), rec, c.journal().Ended(reply, past)); lost != nil {
 		why = errors.Join(why, lost)
 		reply = c.reply(Answer{}, why)
 	}

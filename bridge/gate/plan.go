@@ -34,7 +34,9 @@ func (r foresight) plan(c *call) []approval.Item {
 	}
 	before, ahead := r.gate.met.ahead(r.Session), r.gate.met.ahead(r.Session)
 	ahead.meet(r.Session, c.names(r.gate.View(), c.meaning))
-	ahead.move(r.gate.View(), r.Session, c)(true)
+	if landed := ahead.move(r.gate.View(), r.Session, c); landed != nil {
+		landed(true)
+	}
 	var all []approval.Item
 	for i, site := range report.Calls {
 		if i == own || passed[site.Position] && !site.Loop {
@@ -122,7 +124,9 @@ func (r foresight) rank(view *View, c *call, ahead *acquaintance) {
 		c.decision.Risk, c.decision.Hinted, c.decision.Reasons = d.Risk, d.Hinted, d.Reasons
 		ahead.meet(r.Session, c.names(view, then.meaning))
 	}
-	ahead.move(view, r.Session, c)(true)
+	if landed := ahead.move(view, r.Session, c); landed != nil {
+		landed(true)
+	}
 }
 
 // inLoop reports whether, as the preview has it, a call is in a loop.

@@ -207,11 +207,13 @@ func (n noReads) Read(context.Context, string, string, string, json.RawMessage) 
 // A lock lets the intent of the whole call pass and refuses those of servers.
 type lock struct{ book }
 
-func (l *lock) Record(ctx context.Context, r ledger.Record) error {
-	if r.Event == ledger.Intent && r.Server != "" {
-		return errors.New("disk full")
+func (l *lock) Record(ctx context.Context, all ...ledger.Record) error {
+	for _, r := range all {
+		if r.Event == ledger.Intent && r.Server != "" {
+			return errors.New("disk full")
+		}
 	}
-	return l.book.Record(ctx, r)
+	return l.book.Record(ctx, all...)
 }
 
 func TestReadOfAllServersReadsNoneWithoutARecord(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 )
 
@@ -94,4 +96,44 @@ func TestRecordsNameTheProfileThatBindsEval(t *testing.T) {
 	if got := b.records[0].Profile; got != "p" {
 		t.Errorf("the run's profile is recorded as %q", got)
 	}
+}
+
+// A withholding host lets records wait.
+type withholding struct{ Unattended }
+
+func (withholding) Withholds() bool { return true }
+
+// The outcome of a call waits for the next record, unless the call leads to a place where
+// other runs act.
+func TestPlacesAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, ws := playground(t)
+		g, _, b := meantGate(t, ws)
+		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation, Surroundings: Surroundings{Workspace: inWorkspace(t, ws)}}, withholding{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := &meantRun{T: t, g: g, r: r}
+		outcomes := func() (n int) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, rec := range b.records {
+				if rec.Event == ledger.Outcome {
+					n++
+				}
+			}
+			return n
+		}
+		run.asks(true, "s__open", `{"url":"https://example.com"}`)
+		if n := outcomes(); n != 1 {
+			t.Errorf("a page is open, and %d outcomes are recorded", n)
+		}
+		run.asks(false, "s__click", `{"target":"Buy"}`)
+		if n := outcomes(); n != 1 {
+			t.Errorf("a call that leads nowhere is recorded at once: %d outcomes", n)
+		}
+		if err := r.Flush(t.Context()); err != nil || outcomes() != 2 {
+			t.Errorf("%d outcomes are recorded, %v", outcomes(), err)
+		}
+	})
 }

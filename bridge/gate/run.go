@@ -89,6 +89,7 @@ type Run struct {
 	gate    *Gate
 	started time.Time
 	resumed bool
+	trail   *ledger.Trail // of its records
 
 	tally   tally             // what its calls did
 	read    provenance.Memory // what they returned
@@ -106,7 +107,7 @@ type Run struct {
 // can tighten a running run and never loosen it. A nil host means [Unattended].
 func (g *Gate) Begin(ctx context.Context, o Origin, h Host) (*Run, error) {
 	r := g.run(o, h)
-	if err := r.record(ctx, r.startRecord()); err != nil {
+	if err := r.trail.Defer(ctx, r.startRecord(), Entries{}); err != nil {
 		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
 	}
 	return r, nil
@@ -138,6 +139,7 @@ func (g *Gate) run(o Origin, h Host) *Run {
 		o.Policy, o.Servers, o.Trusted, o.Accepted = view.Profiles, view.Identities, view.Trusted, view.accepted()
 	}
 	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
+	r.trail = ledger.NewTrail(g.recorder, r.fill, h.Withholds(), func(err error) { h.Stop(unwritten(err)) })
 	r.secrets.learn(inputArgs(r.Input), r.recordOptions())
 	return r
 }
@@ -197,7 +199,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	if err != nil {
 		return fmt.Errorf("writing the preview: %w", err)
 	}
-	return r.record(ctx, ledger.Record{Event: ledger.Preview, Preview: text})
+	return r.trail.Defer(ctx, ledger.Record{Event: ledger.Preview, Preview: text}, Entries{})
 }
 
 // maxLiterals is the length in bytes up to which the arguments of a previewed call are
@@ -234,7 +236,7 @@ func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
 // journal.
 func (r *Run) Paused(ctx context.Context, e Entries) error {
 	lost := foresight{r}.lapse(context.WithoutCancel(ctx))
-	return errors.Join(r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e), lost)
+	return errors.Join(r.trail.Record(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e), lost)
 }
 
 // End records that the run is over, with one of the outcomes of package
@@ -242,9 +244,20 @@ func (r *Run) Paused(ctx context.Context, e Entries) error {
 func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
 	lost := foresight{r}.lapse(context.WithoutCancel(ctx))
 	r.gate.broker.EndRun(r.ID)
-	return errors.Join(r.keep(context.WithoutCancel(ctx), ledger.Record{
-		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started),
-	}, e), lost)
+	rec := ledger.Record{Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started)}
+	if err := errors.Join(r.trail.End(context.WithoutCancel(ctx), rec, e), lost); err != nil {
+		return unwritten(err)
+	}
+	return nil
+}
+
+// Flush has all written that the run has done so far, which must be before any of it is
+// shown: to its client, on the page, to another run. After an error none of it may be.
+func (r *Run) Flush(ctx context.Context) error { return r.trail.Flush(context.WithoutCancel(ctx)) }
+
+// unwritten is how a run ends whose records cannot be written.
+func unwritten(err error) error {
+	return &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "audit_unavailable: the run ended, and what it answered is withheld: " + err.Error(), Err: err}
 }
 
 // Effects returns what has become of the run's calls so far. The state of a call
@@ -276,24 +289,18 @@ func (r *Run) bound(view *View) []*profiles.Profile {
 	return all
 }
 
-// record writes one record of this run.
-func (r *Run) record(ctx context.Context, rec ledger.Record) error {
+// fill puts into a record what all records of this run have.
+func (r *Run) fill(rec *ledger.Record) {
 	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Escape(r.Client), r.Bound()
 	rec.Configuration, rec.Principal, rec.TraceID = cmp.Or(r.Configuration.ID, r.gate.conf.ID), canon.Escape(r.Requester), r.TraceID
 	if rec.Call > 0 {
 		rec.Trace = trace(r.ID, rec.Call)
 	}
-	return r.gate.recorder.Record(ctx, rec)
 }
 
-// keep writes a record together with its journal entries.
-func (r *Run) keep(ctx context.Context, rec ledger.Record, e Entries) error {
-	rec.Journal = e.All
-	err := r.record(ctx, rec)
-	if e.Done != nil {
-		e.Done(err)
-	}
-	return err
+// record writes one record of this run, after those that were deferred.
+func (r *Run) record(ctx context.Context, rec ledger.Record) error {
+	return r.trail.Record(ctx, rec, Entries{})
 }
 
 // trace identifies one call, from the question about it to its outcome.

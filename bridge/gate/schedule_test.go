@@ -116,10 +116,12 @@ func (s *schedule) Call(_ context.Context, server, _, tool string, args json.Raw
 	return json.RawMessage(okReply), nil
 }
 
-func (s *schedule) Record(_ context.Context, r ledger.Record) error {
+func (s *schedule) Record(_ context.Context, all ...ledger.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records[r.Call] = append(s.records[r.Call], r)
+	for _, r := range all {
+		s.records[r.Call] = append(s.records[r.Call], r)
+	}
 	return nil
 }
 

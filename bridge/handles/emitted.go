@@ -70,6 +70,13 @@ func (e *Emitted) Note(result []byte, lasts bool) string {
 	return e.seen[i] + " is media, which ends with its script: emit(handle) in the script shows it to the user"
 }
 
+// Clear forgets what was attached.
+func (e *Emitted) Clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pieces, e.bytes, e.seen = nil, 0, nil
+}
+
 // Content returns what was attached, in the order of the calls.
 func (e *Emitted) Content() (all []mcp.Content) {
 	e.mu.Lock()

@@ -183,20 +183,29 @@ func (r Record) Path() string {
 	return r.Server + "__" + r.Tool
 }
 
-// A Recorder stores records. Record returns once the record is as durable as it
-// asks to be; an error means that the effect it announces must not happen. It may
+// A Recorder stores records. Record returns once they are as durable as one of them
+// asks to be; an error means that the effect they announce must not happen. It may
 // be called concurrently.
 type Recorder interface {
-	Record(context.Context, Record) error
+	Record(context.Context, ...Record) error
 }
 
 // Log is a Recorder that writes each record to a structured log, with the
 // fields of Record under their JSON names. It is as durable as the log.
 type Log struct{ Handler slog.Handler }
 
-// Record writes r at level info, or warn for a refused, failed or unknown call,
-// with its texts cut as Encode cuts them.
-func (l Log) Record(ctx context.Context, r Record) error {
+// Record writes records at level info, or warn for a refused, failed or unknown call,
+// with their texts cut as Encode cuts them. It writes what comes before an error.
+func (l Log) Record(ctx context.Context, all ...Record) error {
+	for _, r := range all {
+		if err := l.write(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l Log) write(ctx context.Context, r Record) error {
 	r = r.bounded()
 	level := slog.LevelInfo
 	if r.Event == Refusal || r.Outcome == Failed || r.Outcome == Unknown {

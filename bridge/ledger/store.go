@@ -25,11 +25,14 @@ var (
 // by hash. Its methods may be called concurrently, and any number of processes may
 // have the same store open.
 type Store interface {
-	// Record appends r and returns once it is as durable as r asks. A zero time
-	// becomes now. The error is ErrUnavailable or ErrDamaged, wrapped with the
-	// reason, or ErrUsedUp, or the context's. A record is abandoned only before it is written, so
-	// the context's error means that it was not stored; after any other error it may
-	// be found in the store later.
+	// Record appends records, in their order and in one transaction: whenever the
+	// process or the power ends, all of them are found later, with their journal
+	// entries and uses of grants, or none. It returns once they are as durable as the
+	// most demanding of them asks, which is also how durable every earlier record is
+	// by then. A zero time becomes now. The error is ErrUnavailable or ErrDamaged,
+	// wrapped with the reason, after which they may be found in the store later; or
+	// ErrUsedUp, what refuses a journal entry, or the context's, after which nothing
+	// of them is stored. They are abandoned only before they are written.
 	Recorder
 
 	// Rows yields the rows that q selects, oldest first unless q.Newest is set. Rows

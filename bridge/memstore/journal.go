@@ -38,19 +38,26 @@ func (s *Store) appendEntriesLocked(entries []ledger.JournalEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
+	before := s.savedJournalsLocked()
+	for i := range entries {
+		if err := s.entryLocked(&entries[i]); err != nil {
+			before()
+			return err
+		}
+	}
+	return nil
+}
+
+// savedJournalsLocked returns what takes back all that is done to the journals from
+// here on.
+func (s *Store) savedJournalsLocked() (restore func()) {
 	before, shared := make([]*journal, len(s.journals)), maps.Clone(s.shared)
 	for i, j := range s.journals {
 		was := *j
 		was.entries = slices.Clip(was.entries)
 		before[i] = &was
 	}
-	for i := range entries {
-		if err := s.entryLocked(&entries[i]); err != nil {
-			s.journals, s.shared = before, shared
-			return err
-		}
-	}
-	return nil
+	return func() { s.journals, s.shared = before, shared }
 }
 
 func (s *Store) entryLocked(e *ledger.JournalEntry) error {

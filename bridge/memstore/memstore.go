@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -54,8 +55,8 @@ func New(clock func() time.Time) *Store {
 	return s
 }
 
-// Record appends a record.
-func (s *Store) Record(ctx context.Context, r ledger.Record) error {
+// Record appends records, all or none.
+func (s *Store) Record(ctx context.Context, all ...ledger.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -64,7 +65,29 @@ func (s *Store) Record(ctx context.Context, r ledger.Record) error {
 	if s.closed {
 		return errClosed
 	}
-	return s.appendLocked(r)
+	before := func() {}
+	if len(all) > 1 {
+		before = s.savedLocked()
+	}
+	for _, r := range all {
+		if err := s.appendLocked(r); err != nil {
+			before()
+			return err
+		}
+	}
+	if len(all) > 0 {
+		s.changedLocked()
+	}
+	return nil
+}
+
+// savedLocked returns what takes back all that was appended since.
+func (s *Store) savedLocked() (restore func()) {
+	rows, last, hash, uses, journals := s.rows, s.last, s.hash, maps.Clone(s.uses), s.savedJournalsLocked()
+	return func() {
+		s.rows, s.last, s.hash, s.uses = rows, last, hash, uses
+		journals()
+	}
 }
 
 func (s *Store) appendLocked(r ledger.Record) error {
@@ -89,7 +112,6 @@ func (s *Store) appendLocked(r ledger.Record) error {
 	s.hash = ledger.HashRow(s.id, s.last, s.hash, body)
 	link := ledger.Link{Seq: s.last, Hash: s.hash, Seal: s.ring.Seal(s.last, s.hash), Body: body}
 	s.rows = append(s.rows, storedRow{link, r})
-	s.changedLocked()
 	return nil
 }
 
@@ -180,6 +202,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int64, error) {
 		return 0, err
 	}
 	s.rows = slices.Clone(s.rows[n:])
+	s.changedLocked()
 	return int64(n), nil
 }
 

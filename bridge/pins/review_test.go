@@ -18,11 +18,11 @@ type notebook struct {
 	records []ledger.Record
 }
 
-func (n *notebook) Record(_ context.Context, r ledger.Record) error {
+func (n *notebook) Record(_ context.Context, all ...ledger.Record) error {
 	if n.full {
 		return ledger.ErrUnavailable
 	}
-	n.records = append(n.records, r)
+	n.records = append(n.records, all...)
 	return nil
 }
 

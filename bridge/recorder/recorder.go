@@ -18,6 +18,7 @@ package recorder
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,23 +54,36 @@ func New(o Options) *Recorder {
 	return &Recorder{store: o.Store, refuse: o.Refuse, log: o.Log, secrets: new(Secrets)}
 }
 
-// Record stores rec, after the backlog and without known secrets. An error means that
-// rec was not stored, so that what it announces must not be done.
-func (r *Recorder) Record(ctx context.Context, rec ledger.Record) error {
+// Record stores records in one transaction, after the backlog and without known secrets.
+// An error means that none was stored, so that what they announce must not be done.
+func (r *Recorder) Record(ctx context.Context, all ...ledger.Record) error {
 	if r.refuse != nil {
 		return r.refuse
 	}
-	r.secrets.Scrub(&rec)
+	all = slices.Clone(all)
+	for i := range all {
+		r.secrets.Scrub(&all[i])
+	}
 	if r.store != nil {
 		if err := r.writeBacklog(ctx); err != nil {
 			return err
 		}
-		if err := r.store.Record(ctx, rec); err != nil {
+		if err := r.store.Record(ctx, all...); err != nil {
 			return err
 		}
 	}
-	r.logDecision(ctx, rec)
+	for _, rec := range all {
+		r.logDecision(ctx, rec)
+	}
 	return nil
+}
+
+// Err says why Record fails at present; nil if it does not.
+func (r *Recorder) Err() error {
+	if r.refuse != nil || r.store == nil {
+		return r.refuse
+	}
+	return r.store.Err()
 }
 
 // Enqueue records something that has already happened, such as an edit of the

@@ -21,11 +21,11 @@ type fullStore struct {
 	full bool
 }
 
-func (s *fullStore) Record(ctx context.Context, r ledger.Record) error {
+func (s *fullStore) Record(ctx context.Context, all ...ledger.Record) error {
 	if s.full {
 		return ledger.ErrUnavailable
 	}
-	return s.Store.Record(ctx, r)
+	return s.Store.Record(ctx, all...)
 }
 
 func (s *fullStore) Err() error {

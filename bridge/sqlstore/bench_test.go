@@ -58,6 +58,97 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
+// BenchmarkSteps measures the steps of a commit one by one; docs/rationale.md has the table.
+func BenchmarkSteps(b *testing.B) {
+	intent, outcome := call(1)
+	fresh := func(b *testing.B) *DB { return open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")}) }
+	records := func(b *testing.B, all ...ledger.Record) {
+		db := fresh(b)
+		for b.Loop() {
+			if err := db.Record(b.Context(), all...); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	// inside runs a step in the goroutine that writes, so that it costs no hand-over.
+	inside := func(b *testing.B, step func(context.Context, *file) error) {
+		err := fresh(b).ask(b.Context(), func(ctx context.Context, f *file) error {
+			for b.Loop() {
+				if err := step(ctx, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("encode a row", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := ledger.Encode(intent, time.Now); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("chain and seal it", func(b *testing.B) {
+		body, err := ledger.Encode(intent, time.Now)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ring := ledger.NewKeyring("id", make([]byte, 32))
+		for seq := int64(1); b.Loop(); seq++ {
+			ring.Seal(seq, ledger.HashRow("id", seq, ledger.Hash{}, body))
+		}
+	})
+	b.Run("hand it over", func(b *testing.B) {
+		db := fresh(b)
+		for b.Loop() {
+			if err := db.ask(b.Context(), func(context.Context, *file) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("begin, look for others' rows, commit nothing", func(b *testing.B) {
+		inside(b, func(ctx context.Context, f *file) error {
+			return f.inTransaction(ctx, func() error { return f.refresh(ctx) })
+		})
+	})
+	b.Run("the same after others' row", func(b *testing.B) {
+		o := Options{Path: filepath.Join(b.TempDir(), "audit.db")}
+		here, other := open(b, o), open(b, o)
+		for b.Loop() {
+			b.StopTimer()
+			if err := other.Record(b.Context(), outcome); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			err := here.ask(b.Context(), func(ctx context.Context, f *file) error {
+				return f.inTransaction(ctx, func() error { return f.refresh(ctx) })
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("commit one row", func(b *testing.B) { records(b, outcome) })
+	b.Run("commit two rows", func(b *testing.B) { records(b, outcome, intent) })
+	b.Run("commit ten rows", func(b *testing.B) {
+		records(b, outcome, intent, outcome, intent, outcome, intent, outcome, intent, outcome, intent)
+	})
+	for _, kb := range []int{16, 256} {
+		b.Run(fmt.Sprintf("commit a row of %d KB", kb), func(b *testing.B) {
+			large := intent
+			large.Args = json.RawMessage(`{"text":"` + strings.Repeat("x", kb<<10) + `"}`)
+			records(b, large)
+		})
+	}
+	synced := intent
+	synced.Durable = true
+	b.Run("commit one row, synced", func(b *testing.B) { records(b, synced) })
+	b.Run("commit two rows, synced", func(b *testing.B) { records(b, outcome, synced) })
+}
+
 // BenchmarkJournal measures the two records of a call, alone and with the two
 // entries of its run's journal.
 func BenchmarkJournal(b *testing.B) {

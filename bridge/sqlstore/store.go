@@ -108,24 +108,19 @@ func (db *DB) remember(f *file) {
 	db.lastSeen, db.key = &lastSeen{f.id, f.seq, f.hash}, f.key
 }
 
-// Record appends r. See ledger.Store.
-func (db *DB) Record(ctx context.Context, r ledger.Record) error {
-	if err := ctx.Err(); err != nil {
+// Record appends records. See ledger.Store.
+func (db *DB) Record(ctx context.Context, all ...ledger.Record) error {
+	if err := ctx.Err(); err != nil || len(all) == 0 {
 		return err
 	}
 	if db.o.ReadOnly {
 		return errReadOnly
 	}
-	body, err := ledger.Encode(r, db.o.Clock)
-	if err != nil {
-		return err
-	}
-	it := &item{body: body, durable: r.Durable || db.o.AllDurable, done: make(chan error, 1)}
-	if err := it.take(r.Journal, db.o.Clock); err != nil {
-		return err
-	}
-	if r.GrantUses > 0 {
-		it.grant, it.uses, it.at = r.Grant, r.GrantUses, db.o.Clock()
+	it := &item{durable: db.o.AllDurable, done: make(chan error, 1)}
+	for i := range all {
+		if err := it.record(&all[i], db.o.Clock); err != nil {
+			return err
+		}
 	}
 	return db.keep(ctx, it)
 }
@@ -347,8 +342,8 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	})
 	rows := int64(0)
 	for _, it := range taken {
-		if err == nil && it.refused == nil && it.body != nil {
-			rows++
+		if err == nil && it.refused == nil {
+			rows += int64(len(it.bodies))
 		}
 		it.done <- cmp.Or(err, it.refused)
 	}

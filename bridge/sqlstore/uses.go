@@ -18,23 +18,31 @@ const schema5 = `CREATE TABLE uses (
 );
 `
 
-// admit writes what belongs to an item's record: its entries, and the use of a
-// grant. If the item is refused, nothing of it is written and it says so.
+// admit writes what belongs to an item's records: their entries, and the uses of
+// grants. If the item is refused, nothing of it is written and it says so.
 func (f *file) admit(ctx context.Context, it *item) error {
-	if it.uses > 0 {
-		switch used, err := f.used(ctx, it.grant); {
+	wanted := make(map[string]int)
+	for _, u := range it.uses {
+		switch used, err := f.used(ctx, u.grant); {
 		case err != nil:
 			return err
-		case used >= it.uses:
+		case used+wanted[u.grant] >= u.most:
 			it.refused = ledger.ErrUsedUp
 			return nil
 		}
+		wanted[u.grant]++
 	}
-	if err := f.addEntries(ctx, it); err != nil || it.refused != nil || it.uses == 0 {
+	if err := f.addEntries(ctx, it); err != nil || it.refused != nil {
 		return err
 	}
-	return f.exec(ctx, "INSERT INTO uses (name, used, last) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET used = used + 1, last = excluded.last",
-		it.grant, nanos(it.at))
+	for _, u := range it.uses {
+		err := f.exec(ctx, "INSERT INTO uses (name, used, last) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET used = used + 1, last = excluded.last",
+			u.grant, nanos(it.at))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // used returns how often a grant was used.

@@ -44,7 +44,7 @@ func fillFast(t testing.TB, db *DB, n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			batch = append(batch, &item{body: body})
+			batch = append(batch, &item{bodies: [][]byte{body}})
 		}
 		if err := db.ask(t.Context(), func(ctx context.Context, f *file) error { return f.add(ctx, db.o.Path, batch, false) }); err != nil {
 			t.Fatal(err)

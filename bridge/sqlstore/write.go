@@ -10,18 +10,36 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// An item is a record, journal entries, or both, waiting to be written together.
+// An item is records, journal entries, or both, waiting to be written together.
 type item struct {
-	body      []byte // of the record; nil for none
+	bodies    [][]byte // of the records
 	journal   []ledger.JournalEntry
-	grant     string // that the record uses, at most so often; see ledger.Record
-	uses      int
+	uses      []use
 	at        time.Time // of entries and uses: now
 	durable   bool
 	refused   error // the item itself is at fault: nothing of it was written
 	taken     bool  // by the writing goroutine, under DB.mu
 	abandoned bool  // by its caller, under DB.mu
 	done      chan error
+}
+
+// A use is that of a grant, which may be used at most so often; see ledger.Record.
+type use struct {
+	grant string
+	most  int
+}
+
+// record adds a record to the item.
+func (it *item) record(r *ledger.Record, clock func() time.Time) error {
+	body, err := ledger.Encode(*r, clock)
+	if err != nil {
+		return err
+	}
+	it.bodies, it.durable = append(it.bodies, body), it.durable || r.Durable
+	if r.GrantUses > 0 {
+		it.uses, it.at = append(it.uses, use{r.Grant, r.GrantUses}), clock()
+	}
+	return it.take(r.Journal, clock)
 }
 
 // take checks entries and adds them to the item.
@@ -34,13 +52,16 @@ func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) erro
 			it.at = clock()
 		}
 	}
-	it.journal = entries
+	it.journal = append(it.journal, entries...)
 	return nil
 }
 
 // size returns about how many bytes an item writes.
 func (it *item) size() int {
-	n := len(it.body)
+	n := 0
+	for _, body := range it.bodies {
+		n += len(body)
+	}
 	for i := range it.journal {
 		n += len(it.journal[i].Body)
 	}
@@ -64,14 +85,16 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 			if err := f.admit(ctx, it); err != nil {
 				return err
 			}
-			if it.body == nil || it.refused != nil {
+			if it.refused != nil {
 				continue
 			}
-			seq++
-			hash = ledger.HashRow(f.id, seq, hash, it.body)
-			seal := f.ring.Seal(seq, hash)
-			if err := one(f.insertRow.ExecContext(ctx, seq, hash[:], seal[:], string(it.body))); err != nil {
-				return err
+			for _, body := range it.bodies {
+				seq++
+				hash = ledger.HashRow(f.id, seq, hash, body)
+				seal := f.ring.Seal(seq, hash)
+				if err := one(f.insertRow.ExecContext(ctx, seq, hash[:], seal[:], string(body))); err != nil {
+					return err
+				}
 			}
 		}
 		return verifier{f}.mark(ctx, seq, hash)

@@ -36,7 +36,7 @@ func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func
 		{"a finished run is kept", finishedIsKept},
 		{"what is refused is not kept", refusedEntries},
 		{"a refused entry refuses its record alone", refusedRecords},
-		{"all entries or none", allOrNone},
+		{"all entries or none", allOrNone}, {"several records, all or none", together}, {"several records, side by side", adjacent},
 		{"a grant is used with the record of its call", usesAreCounted},
 		{"of many uses at a time as many as may be", usesAtATime},
 		{"shared bytes are kept once for all", sharedBytes},

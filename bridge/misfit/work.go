@@ -1,4 +1,4 @@
-package gate
+package misfit
 
 import (
 	"errors"
@@ -14,27 +14,25 @@ import (
 // compiled, and again while it is used: schemas that refer to themselves go as deep
 // as the arguments do.
 const (
-	maxWork     = 50_000 // parts of a schema that are examined for one call
+	MaxWork     = 50_000 // parts of a schema that are examined for one call
 	maxDeep     = 100    // nesting of a schema
 	maxPatterns = 8 << 10
 )
 
-var errWork = errors.New("the schema takes too long to check")
+// ErrWork is what Validate panics with.
+var ErrWork = errors.New("the schema takes too long to check")
 
-// A budget counts the parts of a schema that are examined.
-type budget struct{ spent int }
-
-// Validate counts one; it is added to each part of the schema.
-func (b *budget) Validate(*jsonschema.ValidatorContext, any) {
-	if b.spent++; b.spent > maxWork {
-		panic(errWork)
+// Validate counts one part of a schema that is examined; it is added to each of them.
+func (b *Budget) Validate(*jsonschema.ValidatorContext, any) {
+	if b.Spent++; b.Spent > b.Most {
+		panic(ErrWork)
 	}
 }
 
-// bounded reports whether a schema can be compiled and used in acceptable time.
-func bounded(doc any) bool {
+// Bounded reports whether a schema can be compiled and used in acceptable time.
+func Bounded(doc any) bool {
 	s := sizer{root: doc, known: map[string]int{}}
-	return s.size(doc, 0) <= maxWork
+	return s.size(doc, 0) <= MaxWork
 }
 
 // A sizer counts the parts of a schema with what they refer to.
@@ -44,7 +42,7 @@ type sizer struct {
 	patterns int            // bytes
 }
 
-const tooLarge = maxWork + 1
+const tooLarge = MaxWork + 1
 
 // size counts the parts of v; tooLarge also stands for what cannot be counted.
 func (s *sizer) size(v any, depth int) int {

@@ -1,0 +1,227 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// MaxDelay is how long a deferred record waits at most until it is written. A run
+// begins to write trailTime earlier, so that the write is over by then.
+const (
+	MaxDelay  = 20 * time.Millisecond
+	trailTime = 5 * time.Millisecond
+)
+
+// maxDeferred is how many bytes may wait, about.
+const maxDeferred = 1 << 20
+
+// ErrTrailLost: a deferred record of the run was not written, so nothing that
+// followed it may be seen.
+var ErrTrailLost = errors.New("what the run did could not be written down")
+
+// A Trail writes the records of one run, in the order in which it receives them and
+// in as few transactions as that takes. Record returns once a record is written, and
+// with it all before. Defer leaves a record to the next one, or to the timer, so that
+// the caller must show nobody what the record is about before Flush has returned nil
+// or the record's done was called.
+//
+//	Defer  ──▶ queue ──────────────┐
+//	Record ──▶ queue ─▶ one writes all that is queued ─▶ Recorder.Record(a, b, c)
+//	timer  ────────────────────────┘   the others wait
+//
+// If a deferred record is not written, the trail is lost: lost is called once, and no
+// later record is written except the run's last.
+type Trail struct {
+	to     Recorder
+	fill   func(*Record)
+	within time.Duration // that Defer may leave a record; 0 is not at all
+	lost   func(error)
+
+	mu       sync.Mutex
+	moved    sync.Cond // of mu: a write is over
+	queue    []*trailed
+	bytes    int  // in the queue, about
+	received int  // records
+	finished int  // of these, the oldest ones: written, or refused
+	written  bool // any was
+	writing  bool
+	last     bool // nothing is deferred any more
+	err      error
+	timer    *time.Timer
+}
+
+// A trailed record is one that is not written yet.
+type trailed struct {
+	record   Record
+	deferred bool
+	done     func(error)
+	err      error
+}
+
+// Entries are journal entries that are written together with a record. Done, if not nil,
+// is told whether that was written, before any later record is.
+type Entries struct {
+	All  []JournalEntry
+	Done func(error)
+}
+
+// NewTrail makes the trail of a run. Fill puts into each record what all have. A record waits until MaxDelay at most, and not at
+// all if defers is false. Lost, which is called once at most, ends the run: it and the
+// done of a record must not use the trail.
+func NewTrail(to Recorder, fill func(*Record), defers bool, lost func(error)) *Trail {
+	t := &Trail{to: to, fill: fill, lost: lost}
+	if defers {
+		t.within = MaxDelay - trailTime
+	}
+	t.moved.L = &t.mu
+	return t
+}
+
+// Record writes a record, after those that were deferred.
+func (t *Trail) Record(ctx context.Context, r Record, e Entries) error {
+	p := t.trailed(r, e)
+	if err := ctx.Err(); err != nil {
+		p.end(err)
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.addLocked(p)
+	t.awaitLocked(ctx, t.received)
+	return p.err
+}
+
+// Defer writes a record with the next one, or within MaxDelay. While the recorder says
+// that it cannot write, and after End, it is written at once; only then there is an error.
+func (t *Trail) Defer(ctx context.Context, r Record, e Entries) error {
+	p := t.trailed(r, e)
+	p.deferred = t.within > 0
+	failing, ok := t.to.(interface{ Err() error })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.addLocked(p)
+	if t.within == 0 || t.last || t.err != nil || t.bytes > maxDeferred || ok && failing.Err() != nil {
+		t.awaitLocked(ctx, t.received)
+		return p.err
+	}
+	if t.timer == nil {
+		ctx := context.WithoutCancel(ctx)
+		t.timer = time.AfterFunc(t.within, func() { _ = t.Flush(ctx) }) // lost says it
+	}
+	return nil
+}
+
+// Flush writes what was deferred. After an error nothing of the run may be shown.
+func (t *Trail) Flush(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.awaitLocked(ctx, t.received)
+	return t.err
+}
+
+// End writes the run's last record, also if the trail is lost, provided that any
+// record was written; but the error says then that it is.
+func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
+	p := t.trailed(r, e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = true
+	t.awaitLocked(ctx, t.received-len(t.queue)) // what is being written may fail
+	switch {
+	case t.err == nil:
+		t.addLocked(p)
+		t.awaitLocked(ctx, t.received)
+		return cmp.Or(t.err, p.err)
+	case t.written:
+		p.end(t.to.Record(ctx, r))
+	default:
+		p.end(t.err)
+	}
+	return t.err
+}
+
+func (t *Trail) trailed(r Record, e Entries) *trailed {
+	t.fill(&r)
+	r.Journal = e.All
+	return &trailed{record: r, done: e.Done}
+}
+
+// addLocked puts a record into the queue.
+func (t *Trail) addLocked(p *trailed) {
+	t.queue = append(t.queue, p)
+	t.received++
+	for i := range p.record.Journal {
+		t.bytes += len(p.record.Journal[i].Body)
+	}
+}
+
+// awaitLocked waits until the first n records are finished, and writes the queue
+// whenever nobody else does.
+func (t *Trail) awaitLocked(ctx context.Context, n int) {
+	for t.finished < n {
+		if t.writing {
+			t.moved.Wait()
+			continue
+		}
+		batch, lost := t.queue, t.err
+		t.queue, t.bytes, t.writing = nil, 0, true
+		if t.timer != nil {
+			t.timer.Stop()
+			t.timer = nil
+		}
+		t.mu.Unlock()
+		written, err := t.write(context.WithoutCancel(ctx), batch, lost)
+		if err != nil && lost == nil {
+			t.lost(err)
+		}
+		t.mu.Lock()
+		t.writing, t.written, t.err = false, t.written || written, err
+		t.finished += len(batch)
+		t.moved.Broadcast()
+	}
+}
+
+// write writes a batch, and tells of each record what came of it. The error is that of
+// a deferred one. What the recorder refuses for a reason of its own, having stored
+// nothing, is found by writing the records one by one.
+func (t *Trail) write(ctx context.Context, batch []*trailed, lost error) (written bool, err error) {
+	if lost != nil {
+		for _, p := range batch {
+			p.end(lost)
+		}
+		return false, lost
+	}
+	all, deferred := make([]Record, len(batch)), false
+	for i, p := range batch {
+		all[i], deferred = p.record, deferred || p.deferred
+	}
+	err = t.to.Record(ctx, all...)
+	switch {
+	case err == nil || len(batch) == 1 || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDamaged):
+		if err != nil && deferred {
+			err = fmt.Errorf("%w: %w", ErrTrailLost, err)
+			lost = err
+		}
+		for _, p := range batch {
+			p.end(err)
+		}
+		return err == nil, lost
+	}
+	for _, p := range batch {
+		one, err := t.write(ctx, []*trailed{p}, lost)
+		written, lost = written || one, err
+	}
+	return written, lost
+}
+
+// end notes what came of a record.
+func (p *trailed) end(err error) {
+	p.err = err
+	if p.done != nil {
+		p.done(err)
+	}
+}

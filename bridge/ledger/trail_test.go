@@ -1,0 +1,292 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A shelf keeps records, each call to Record as one commit.
+type shelf struct {
+	mu      sync.Mutex
+	commits [][]string
+	takes   time.Duration            // a commit
+	fails   func(all []Record) error // nil is never
+	failing error
+}
+
+func (s *shelf) Record(_ context.Context, all ...Record) error {
+	time.Sleep(s.takes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails != nil {
+		if err := s.fails(all); err != nil {
+			return err
+		}
+	}
+	var names []string
+	for _, r := range all {
+		names = append(names, r.Name)
+	}
+	s.commits = append(s.commits, names)
+	return nil
+}
+
+func (s *shelf) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failing
+}
+
+func (s *shelf) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Concat(s.commits...)
+}
+
+func unfilled(*Record) {}
+
+func named(name string) Record { return Record{Event: Outcome, Name: name} }
+
+// never is lost by no trail of a test that expects none to be.
+func never(t *testing.T) func(error) {
+	return func(err error) { t.Errorf("the trail is lost: %v", err) }
+}
+
+// What is deferred is written with what follows, in one commit.
+func TestTrailWritesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(shelf)
+		trail := NewTrail(s, unfilled, true, never(t))
+		for _, name := range []string{"started", "preview"} {
+			if err := trail.Defer(t.Context(), named(name), Entries{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := trail.Defer(t.Context(), named("outcome"), Entries{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := trail.End(t.Context(), named("ended"), Entries{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fmt.Sprint(s.commits), "[[started preview intent] [outcome ended]]"; got != want {
+			t.Errorf("the commits are %s, want %s", got, want)
+		}
+		if err := trail.Defer(t.Context(), named("late"), Entries{}); err != nil || s.all()[len(s.all())-1] != "late" {
+			t.Errorf("what ends after its run is deferred: %q, %v", s.all(), err)
+		}
+	})
+}
+
+// A deferred record is on its way before the delay is over, whatever the run does.
+func TestTrailIsWrittenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{takes: trailTime}
+		trail, began := NewTrail(s, unfilled, true, never(t)), time.Now()
+		kept := make(chan time.Duration, 1)
+		if err := trail.Defer(t.Context(), named("outcome"), Entries{Done: func(error) { kept <- time.Since(began) }}); err != nil {
+			t.Fatal(err)
+		}
+		if took := <-kept; took > MaxDelay {
+			t.Errorf("it was written after %v", took)
+		}
+		time.Sleep(time.Hour)
+		if len(s.commits) != 1 {
+			t.Errorf("the commits are %q", s.commits)
+		}
+	})
+}
+
+// Where nobody withholds what a run has done, and where the store fails, nothing is deferred.
+func TestTrailThatDoesNotDefer(t *testing.T) {
+	t.Parallel()
+	s := new(shelf)
+	if err := NewTrail(s, unfilled, false, never(t)).Defer(t.Context(), named("outcome"), Entries{}); err != nil || len(s.commits) != 1 {
+		t.Errorf("%q, %v", s.commits, err)
+	}
+	full := &shelf{failing: ErrUnavailable, fails: func([]Record) error { return ErrUnavailable }}
+	lost := 0
+	trail := NewTrail(full, unfilled, true, func(error) { lost++ })
+	if err := trail.Defer(t.Context(), named("started"), Entries{}); !errors.Is(err, ErrUnavailable) || lost != 1 {
+		t.Errorf("lost %d times: %v", lost, err)
+	}
+	full.fails = nil
+	if err := trail.End(t.Context(), named("ended"), Entries{}); !errors.Is(err, ErrTrailLost) || len(full.commits) != 0 {
+		t.Errorf("a run ends that never began: %q, %v", full.commits, err)
+	}
+}
+
+// Many bytes do not wait.
+func TestTrailIsBounded(t *testing.T) {
+	t.Parallel()
+	s := new(shelf)
+	trail := NewTrail(s, unfilled, true, never(t))
+	large := Entries{All: []JournalEntry{{Run: "r1", Kind: Replied, Body: make([]byte, maxDeferred+1)}}}
+	if err := trail.Defer(t.Context(), named("large"), large); err != nil || len(s.commits) != 1 {
+		t.Errorf("%q, %v", s.commits, err)
+	}
+}
+
+// A deferred record that cannot be written is the end: nothing that follows is written
+// but the run's last record.
+func TestTrailIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(shelf)
+		var lost []error
+		trail := NewTrail(s, unfilled, true, func(err error) { lost = append(lost, err) })
+		if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
+			t.Fatal(err)
+		}
+		s.fails = func([]Record) error { return fmt.Errorf("%w: disk full", ErrUnavailable) }
+		var told error
+		if err := trail.Defer(t.Context(), named("outcome"), Entries{Done: func(err error) { told = err }}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(MaxDelay)
+		synctest.Wait()
+		if len(lost) != 1 || !errors.Is(lost[0], ErrTrailLost) || !errors.Is(told, ErrTrailLost) {
+			t.Fatalf("lost %v, told %v", lost, told)
+		}
+		s.fails = nil
+		for what, err := range map[string]error{
+			"an intent": trail.Record(t.Context(), named("next"), Entries{}), "an outcome": trail.Defer(t.Context(), named("next"), Entries{}),
+			"nothing": trail.Flush(t.Context()), "the end": trail.End(t.Context(), named("ended"), Entries{}),
+		} {
+			if !errors.Is(err, ErrTrailLost) {
+				t.Errorf("%s after it is lost: %v", what, err)
+			}
+		}
+		if got, want := s.all(), []string{"intent", "ended"}; !slices.Equal(got, want) || len(lost) != 1 {
+			t.Errorf("%q are written, want %q; lost %d times", got, want, len(lost))
+		}
+	})
+}
+
+// What is refused for a reason of its own takes nothing else with it.
+func TestTrailRefusesOneAlone(t *testing.T) {
+	t.Parallel()
+	s := &shelf{fails: func(all []Record) error {
+		if slices.ContainsFunc(all, func(r Record) bool { return r.Name == "used up" }) {
+			return ErrUsedUp
+		}
+		return nil
+	}}
+	trail := NewTrail(s, unfilled, true, never(t))
+	if err := trail.Defer(t.Context(), named("outcome"), Entries{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.Record(t.Context(), named("used up"), Entries{}); !errors.Is(err, ErrUsedUp) {
+		t.Errorf("the intent: %v", err)
+	}
+	if err := trail.Record(t.Context(), named("refusal"), Entries{}); err != nil {
+		t.Error(err)
+	}
+	if got, want := s.all(), []string{"outcome", "refusal"}; !slices.Equal(got, want) {
+		t.Errorf("%q are written, want %q", got, want)
+	}
+}
+
+// Whatever goroutines defer, record, flush and wait, and whenever the store fails: a
+// record that counts as written is there, with all that its goroutine did before; each
+// is told once what became of it; and after the first that is lost there is none.
+func TestTrailLeavesNothingUnwritten(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed, broken := rapid.Int64().Draw(rt, "seed"), rapid.IntRange(0, 60).Draw(rt, "breaks at commit")
+		synctest.Test(t, func(t *testing.T) { wander(rt, t, seed, broken) })
+	})
+}
+
+func wander(rt *rapid.T, t *testing.T, seed int64, broken int) {
+	commits := 0
+	s := &shelf{takes: time.Millisecond}
+	s.fails = func(all []Record) error {
+		if commits++; broken > 0 && commits >= broken {
+			return ErrUnavailable
+		}
+		if slices.ContainsFunc(all, func(r Record) bool { return r.Outcome == Refused }) {
+			return ErrUsedUp
+		}
+		return nil
+	}
+	var mu sync.Mutex
+	told, lost := map[string]int{}, 0
+	trail := NewTrail(s, unfilled, true, func(error) { mu.Lock(); defer mu.Unlock(); lost++ })
+	check := func(mine []string, why string) {
+		there := s.all()
+		at := -1
+		for _, name := range mine {
+			i := slices.Index(there, name)
+			if i <= at {
+				rt.Errorf("after %s, %s is missing or before what preceded it: %q", why, name, there)
+			}
+			at = i
+		}
+	}
+	var all sync.WaitGroup
+	for g := range 3 {
+		all.Go(func() {
+			dice := rand.New(rand.NewSource(seed + int64(g)))
+			var mine []string
+			for i := range 12 {
+				r := named(fmt.Sprintf("%d-%d", g, i))
+				done := func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					told[r.Name]++
+					if written := slices.Contains(s.all(), r.Name); written != (err == nil) {
+						rt.Errorf("%s: %v, and written is %v", r.Name, err, written)
+					}
+				}
+				switch dice.Intn(5) {
+				case 0:
+					if trail.Record(t.Context(), r, Entries{Done: done}) == nil {
+						mine = append(mine, r.Name)
+						check(mine, "a record")
+					}
+				case 1:
+					r.Outcome = Refused
+					if err := trail.Record(t.Context(), r, Entries{Done: done}); err == nil {
+						rt.Errorf("%s is used up and was written", r.Name)
+					}
+				case 2:
+					if trail.Flush(t.Context()) == nil {
+						check(mine, "a flush")
+					}
+					continue
+				case 3:
+					time.Sleep(time.Duration(dice.Intn(30)) * time.Millisecond)
+					continue
+				default:
+					if trail.Defer(t.Context(), r, Entries{Done: done}) == nil {
+						mine = append(mine, r.Name)
+					}
+				}
+			}
+			if trail.Flush(t.Context()) == nil {
+				check(mine, "the last flush")
+			}
+		})
+	}
+	all.Wait()
+	err := trail.End(t.Context(), named("end"), Entries{})
+	synctest.Wait()
+	if there := s.all(); err == nil && there[len(there)-1] != "end" || err == nil && lost > 0 || lost > 1 {
+		rt.Errorf("%q; the end: %v; lost %d times", there, err, lost)
+	}
+	for name, n := range told {
+		if n != 1 {
+			rt.Errorf("of %s was told %d times", name, n)
+		}
+	}
+}
