@@ -12,7 +12,10 @@ const searchable = true
 
 func sameVariable(a, b string) bool { return a == b }
 
-func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// groupAttributes makes a child the leader of a group, in a session of its own. It has no
+// terminal then: from ours it could read what a person types there, such as a token, since a
+// process may put its own group in the foreground.
+func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // A group is a child and its descendants: the child's process group and, where
 // the system can tell (Linux), those that left the group but carry the marker.
