@@ -257,6 +257,11 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 		case err != nil:
 			keep()
 			return false, err
+		case wall().Sub(v.Part.Began) > wholeEvery || v.Part.Began.After(wall().Add(time.Hour)):
+			// Its first rows were verified too long ago, also if these are its last: an old
+			// note that is put back again and again must not hide what was done to the others.
+			// What it had come to was looked at once more: damage that it found is found again.
+			v.Part = &Part{Began: wall()}
 		case done:
 			p := v.Part
 			v = Verified{Store: v.Store, Began: p.Began, Ended: wall(), First: p.First, Last: p.Last, Hash: p.Hash, By: fmt.Sprintf("process %d", os.Getpid())}
@@ -269,10 +274,6 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 				return true, nil
 			}
 			return false, nil
-		case wall().Sub(v.Part.Began) > wholeEvery || v.Part.Began.After(wall().Add(time.Hour)):
-			// Its first rows were verified too long ago. What it had come to was looked at
-			// once more: damage that it found is found again.
-			v.Part = &Part{Began: wall()}
 		}
 		if time.Since(saved) >= saveEvery {
 			keep()

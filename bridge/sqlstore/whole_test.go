@@ -189,6 +189,33 @@ func TestVerificationGoesOn(t *testing.T) {
 	})
 }
 
+// So is the note of one that only has the last rows left.
+func TestOldNoteOfAnAlmostWholeLog(t *testing.T) {
+	o := longLog(t, rowsOfLong)
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, o)
+		time.Sleep(time.Minute)
+		v := note(t, db)
+		f, err := db.reading()
+		must(t, err)
+		must(t, verifier{f}.noteVerified(&o, Verified{Store: v.Store, Part: &Part{Began: v.Began, First: v.First, Last: v.Last, Hash: v.Hash}}))
+		part, err := os.ReadFile(o.verifiedFile())
+		must(t, err)
+		closeStore(t, db)
+
+		edit(t, o.Path, "UPDATE rows SET body = replace(body, 'allow', 'deny') WHERE seq = 100")
+		time.Sleep(25 * time.Hour)
+		must(t, os.WriteFile(o.verifiedFile(), part, 0o600))
+		db = open(t, o)
+		for range 10 {
+			time.Sleep(dueEvery - time.Second) // the next look is a little later
+			must(t, os.WriteFile(o.verifiedFile(), part, 0o600))
+		}
+		hasDamage(t, db, "the note put back again and again", "row 100 was edited")
+		closeStore(t, db)
+	})
+}
+
 // One process verifies at a time. One that holds the lock and does nothing keeps the
 // others away for a day.
 func TestOneProcessVerifies(t *testing.T) {
