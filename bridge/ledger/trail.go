@@ -137,7 +137,7 @@ func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
 		t.awaitLocked(ctx, t.received)
 		return cmp.Or(t.err, p.err)
 	case t.written:
-		p.end(t.to.Record(ctx, r))
+		p.end(t.to.Record(ctx, p.record))
 	default:
 		p.end(t.err)
 	}

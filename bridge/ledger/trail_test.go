@@ -144,7 +144,7 @@ func TestTrailIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(shelf)
 		var lost []error
-		trail := NewTrail(s, unfilled, true, func(err error) { lost = append(lost, err) })
+		trail := NewTrail(s, func(r *Record) { r.Name += " of r1" }, true, func(err error) { lost = append(lost, err) })
 		if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestTrailIsLost(t *testing.T) {
 				t.Errorf("%s after it is lost: %v", what, err)
 			}
 		}
-		if got, want := s.all(), []string{"intent", "ended"}; !slices.Equal(got, want) || len(lost) != 1 {
+		if got, want := s.all(), []string{"intent of r1", "ended of r1"}; !slices.Equal(got, want) || len(lost) != 1 {
 			t.Errorf("%q are written, want %q; lost %d times", got, want, len(lost))
 		}
 	})
