@@ -129,7 +129,7 @@ func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle 
 	p.r.session.handles.Restore(known.Items)
 	p.r.emitted.Saw(known.Items)
 	if known.Media != nil {
-		content, err := p.r.session.handles.Content(known.Media)
+		content, err := p.r.session.handles.Content(p.r.id, known.Media)
 		if err == nil {
 			err = p.r.emitted.Add(c.Number, content, len(known.Media))
 		}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -83,25 +82,6 @@ func (ro *roster) disconnect(sess *session) {
 	defer ro.mu.Unlock()
 	delete(ro.sessions, sess.conn)
 	sess.closed = true
-}
-
-// flushOthers has what the session's other runs have done written, before a run reads
-// what they left: handles.
-func (ro *roster) flushOthers(ctx context.Context, r *run) error {
-	ro.mu.Lock()
-	var others []*run
-	for _, other := range ro.live {
-		if other != r && other.session == r.session {
-			others = append(others, other)
-		}
-	}
-	ro.mu.Unlock()
-	for _, other := range others {
-		if err := other.gate.Flush(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // dismiss reports, once, that a session is over: its connection is, and its last

@@ -308,7 +308,13 @@ func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox
 	if r.journal != nil {
 		call.Journal = &callJournal{r: r, call: c}
 	}
-	call.Reply = func(answer gate.Answer, err error) gate.Reply { return r.replyTo(c, answer, err) }
+	var made []handles.Kept
+	call.Reply = func(answer gate.Answer, err error) gate.Reply {
+		reply := r.replyTo(c, answer, err)
+		made = append(made, reply.items...)
+		return reply
+	}
+	call.Written = func(lost error) { r.session.handles.Settle(made, lost == nil) }
 	if c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw {
 		call.Kept = r.observe
 	}
@@ -327,7 +333,7 @@ type scriptReply struct {
 }
 
 func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply {
-	on := shelf{r.session.handles.Shelf()}
+	on := shelf{r.session.handles.Shelf(r.id)}
 	var got sandbox.Reply
 	switch {
 	case err != nil:
@@ -349,11 +355,6 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply
 // serveLocal answers a call of what this session has. What a replay must do
 // besides answering is put into s.
 func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entry) (sandbox.Reply, error) {
-	if c.Op == sandbox.OpRead || c.Op == sandbox.OpEmit {
-		if err := r.runner.roster.flushOthers(ctx, r); err != nil {
-			return sandbox.Reply{}, err
-		}
-	}
 	switch c.Op {
 	case sandbox.OpRun:
 		script, err := r.runner.o.Gate.Saved(ctx, r.gate, call)
@@ -371,7 +372,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		}
 		var value json.RawMessage
 		var err error
-		ended := r.gate.InTurn(ctx, func() { value, err = r.session.handles.Read(string(args.Handle), args.Path) })
+		ended := r.gate.InTurn(ctx, func() { value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path) })
 		if err = errors.Join(ended, err); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
@@ -383,7 +384,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err := surface.ReadArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
 		}
-		content, err := r.session.handles.Content(args.Handle)
+		content, err := r.session.handles.Content(r.id, args.Handle)
 		if err == nil {
 			s.Media, err = json.Marshal(content)
 		}

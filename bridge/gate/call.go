@@ -22,6 +22,9 @@ type Call struct {
 	// Reply, if not nil, turns what Call is about to return into what the script
 	// gets, before the outcome is recorded, so that the journal has it.
 	Reply func(Answer, error) Reply
+	// Written, if not nil, is told once whether the outcome of a call that was sent is
+	// written: by nil, or why it is not. It must not use the run.
+	Written func(lost error)
 	// Kept, if not nil, is told of the answer once its outcome is written, if it is no
 	// error. It must not use the run.
 	Kept func(Answer)

@@ -91,6 +91,9 @@ func (c *call) keepOutcome(ctx context.Context, r *Run, rec ledger.Record, e Ent
 		if kept != nil {
 			kept(err)
 		}
+		if c.Written != nil {
+			c.Written(err)
+		}
 		switch {
 		case err != nil:
 			r.tally.mark(c.Number, ledger.Unknown, 0)

@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,17 +90,20 @@ type Kept struct {
 type stored struct {
 	Kept
 	expires time.Time
+	run     string // which alone may have it, until its call is recorded; then empty
 }
 
 func (s *stored) size() int { return len(s.Text) + len(s.JSON) + len(s.Block) }
 
 // Put keeps an item and returns its handle.
-func (s *Store) Put(it Item) Handle {
+func (s *Store) Put(it Item) Handle { return s.put(it, "") }
+
+func (s *Store) put(it Item, run string) Handle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
 	kept := Kept{"h" + strconv.Itoa(s.last), it.Text, it.JSON, it.Block}
-	s.addLocked(kept)
+	s.addLocked(kept, run)
 	for len(s.items) > 1 && (s.bytes > maxBytes || s.now().After(s.items[0].expires)) {
 		s.bytes -= s.items[0].size()
 		s.items[0] = nil
@@ -108,8 +112,8 @@ func (s *Store) Put(it Item) Handle {
 	return Handle{Handle: kept.ID, Kind: it.Kind, MIMEType: it.MIMEType, URI: it.URI, Size: it.size()}
 }
 
-func (s *Store) addLocked(k Kept) {
-	one := &stored{k, s.now().Add(lifetime)}
+func (s *Store) addLocked(k Kept, run string) {
+	one := &stored{k, s.now().Add(lifetime), run}
 	s.items = append(s.items, one)
 	s.bytes += one.size()
 }
@@ -119,7 +123,7 @@ func (s *Store) Restore(items []Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range items {
-		s.addLocked(k)
+		s.addLocked(k, "")
 		if n, err := strconv.Atoi(strings.TrimPrefix(k.ID, "h")); err == nil {
 			s.last = max(s.last, n)
 		}
@@ -130,35 +134,56 @@ func (s *Store) Restore(items []Kept) {
 // is for one goroutine.
 type Shelf struct {
 	store *Store
+	run   string
 	Made  []Kept
 }
 
-// Shelf begins the handles of an answer.
-func (s *Store) Shelf() *Shelf { return &Shelf{store: s} }
+// Shelf begins the handles of an answer to a run. Handles can be guessed, so no other run
+// has them before [Store.Settle] says that the answer is recorded.
+func (s *Store) Shelf(run string) *Shelf { return &Shelf{store: s, run: run} }
+
+// Settle ends what a shelf began: other runs have what it made from now on; or nobody has, if
+// the answer could not be recorded.
+func (s *Store) Settle(made []Kept, recorded bool) {
+	if len(made) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = slices.DeleteFunc(s.items, func(it *stored) bool {
+		if it.run == "" || !slices.ContainsFunc(made, func(k Kept) bool { return k.ID == it.ID }) {
+			return false
+		}
+		if it.run = ""; !recorded {
+			s.bytes -= it.size()
+		}
+		return !recorded
+	})
+}
 
 // Put keeps an item and returns its handle.
 func (s *Shelf) Put(it Item) Handle {
-	made := s.store.Put(it)
+	made := s.store.put(it, s.run)
 	s.Made = append(s.Made, Kept{made.Handle, it.Text, it.JSON, it.Block})
 	return made
 }
 
-// find returns an item that has not expired.
-func (s *Store) find(id string) (*stored, error) {
+// find returns an item that has not expired and that a run may have.
+func (s *Store) find(run, id string) (*stored, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.items {
-		if it.ID == id && !s.now().After(it.expires) {
+		if it.ID == id && (it.run == "" || it.run == run) && !s.now().After(it.expires) {
 			return it, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no handle %q; handles live for %v, in their own session", id, lifetime)
 }
 
-// Read returns the part of an item at a path, as JSON. An empty path is all of it;
+// Read returns to a run the part of an item at a path, as JSON. An empty path is all of it;
 // into a text a path can only be a slice, such as "[0:1000]".
-func (s *Store) Read(id, path string) (json.RawMessage, error) {
-	it, err := s.find(id)
+func (s *Store) Read(run, id, path string) (json.RawMessage, error) {
+	it, err := s.find(run, id)
 	if err != nil {
 		return nil, err
 	}
@@ -178,13 +203,13 @@ func (s *Store) Read(id, path string) (json.RawMessage, error) {
 	return nil, errors.New("the value is text: read a part of it with a slice such as [0:1000]")
 }
 
-// Content returns what emit attaches to an answer: the block behind a handle, or
+// Content returns what emit attaches to the answer of a run: the block behind a handle, or
 // the content block that the script passed.
-func (s *Store) Content(what json.RawMessage) (mcp.Content, error) {
+func (s *Store) Content(run string, what json.RawMessage) (mcp.Content, error) {
 	var ref Ref
 	block := what
 	if err := json.Unmarshal(what, &ref); err == nil {
-		it, err := s.find(string(ref))
+		it, err := s.find(run, string(ref))
 		if err != nil {
 			return nil, err
 		}

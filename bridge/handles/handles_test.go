@@ -30,7 +30,7 @@ func TestReadByPath(t *testing.T) {
 		{plain, "[3]", "", "with a slice"},
 		{"h99", "", "", "no handle"},
 	} {
-		got, err := h.Read(row.handle, row.path)
+		got, err := h.Read("r1", row.handle, row.path)
 		switch {
 		case row.err == "" && (err != nil || string(got) != row.want):
 			t.Errorf("%s %q: got %s, %v; want %s", row.handle, row.path, got, err, row.want)
@@ -47,7 +47,7 @@ func FuzzParsePath(f *testing.F) {
 	h := New(time.Now)
 	id := h.Put(Item{Kind: "result", JSON: json.RawMessage(`{"a":{"b":[1,2,{"c":"d"}]}}`)}).Handle
 	f.Fuzz(func(t *testing.T, path string) {
-		if out, err := h.Read(id, path); err == nil && !json.Valid(out) {
+		if out, err := h.Read("r1", id, path); err == nil && !json.Valid(out) {
 			t.Errorf("path %q reads %q, which is no JSON", path, out)
 		}
 	})
@@ -58,15 +58,49 @@ func TestHandlesMakeRoomAndExpire(t *testing.T) {
 	h := New(func() time.Time { return now })
 	first := h.Put(Item{Kind: "result", Text: strings.Repeat("x", maxBytes/2)}).Handle
 	second := h.Put(Item{Kind: "result", Text: strings.Repeat("y", maxBytes/2+1)}).Handle
-	if _, err := h.find(first); err == nil {
+	if _, err := h.find("r1", first); err == nil {
 		t.Error("the oldest did not make room")
 	}
-	if _, err := h.find(second); err != nil {
+	if _, err := h.find("r1", second); err != nil {
 		t.Errorf("the newest is gone: %v", err)
 	}
 	now = now.Add(lifetime + time.Second)
-	if _, err := h.find(second); err == nil {
+	if _, err := h.find("r1", second); err == nil {
 		t.Error("a handle outlived its time")
+	}
+}
+
+// Handles can be guessed. Before the call that made one is recorded, its own run alone has
+// it; and nobody has it if that fails.
+func TestHandlesOfWhatIsNotRecorded(t *testing.T) {
+	image := json.RawMessage(`{"type":"image","data":"eA==","mimeType":"image/png"}`)
+	for _, recorded := range []bool{true, false} {
+		h := New(time.Now)
+		before := h.Put(Item{Text: "before"}).Handle
+		on, other := h.Shelf("r1"), h.Shelf("r2")
+		made := on.Put(Item{Text: "made", Block: image}).Handle
+		others := other.Put(Item{Text: "other's"}).Handle
+		has := func(when, run, handle string, want bool) {
+			t.Helper()
+			_, err := h.Read(run, handle, "")
+			_, emits := h.Content(run, json.RawMessage(`"`+handle+`"`))
+			if (err == nil) != want || handle == made && (emits == nil) != want {
+				t.Errorf("recorded %v: %s, %s has %s: %v, %v; want %v", recorded, when, run, handle, err, emits, want)
+			}
+		}
+		has("before", "r1", made, true)
+		has("before", "r2", made, false)
+		has("before", "r2", before, true)
+		h.Settle(on.Made, recorded)
+		has("after", "r1", made, recorded)
+		has("after", "r2", made, recorded)
+		has("after", "r1", others, false)
+		has("after", "r1", before, true)
+		h.Settle(on.Made, false) // it is settled
+		has("told again", "r2", made, recorded)
+		if want := len("before"+"other's") + map[bool]int{true: len("made") + len(image)}[recorded]; h.bytes != want {
+			t.Errorf("recorded %v: %d bytes, want %d", recorded, h.bytes, want)
+		}
 	}
 }
 

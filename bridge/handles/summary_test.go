@@ -62,7 +62,7 @@ func TestSummariesAreSmall(t *testing.T) {
 			if err := json.Unmarshal([]byte(path), &plain); err != nil {
 				t.Fatalf("%s: %v in %s", row.what, err, path)
 			}
-			if _, err := store.Read(sum.Handle, plain); err != nil {
+			if _, err := store.Read("r1", sum.Handle, plain); err != nil {
 				t.Errorf("%s: reading %s: %v", row.what, path, err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestPathKey(t *testing.T) {
 		}
 		h := New(time.Now)
 		id := h.Put(Item{Kind: "result", JSON: value}).Handle
-		got, err := h.Read(id, pathKey(key))
+		got, err := h.Read("r1", id, pathKey(key))
 		if err != nil || string(got) != `"found"` {
 			t.Fatalf("path %s of key %q: %s, %v", pathKey(key), key, got, err)
 		}

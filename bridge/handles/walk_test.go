@@ -131,7 +131,7 @@ func FuzzWalk(f *testing.F) {
 	h := New(time.Now)
 	f.Fuzz(func(t *testing.T, raw, path string) {
 		id := h.Put(Item{Kind: "result", JSON: json.RawMessage(raw)}).Handle
-		_, _ = h.Read(id, path) // must only not panic or hang
+		_, _ = h.Read("r1", id, path) // must only not panic or hang
 	})
 }
 
@@ -145,7 +145,7 @@ func TestReadingAPartKeepsNothing(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range reads {
-			if got, err := h.Read(id, path); err != nil || string(got) != want {
+			if got, err := h.Read("r1", id, path); err != nil || string(got) != want {
 				t.Fatalf("%s: %s, %v", path, got, err)
 			}
 		}
