@@ -73,7 +73,8 @@ func answerHere(ctx context.Context, con *console, p *parts, keys *os.File, id s
 	if err := cli.Drain(keys); err != nil { // what was typed before is no answer
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
-	fmt.Fprint(con.Err, "your approver's token, to answer here, or nothing: ")
+	// Another call that waits may be told of in between, so both questions say what they are about.
+	fmt.Fprintf(con.Err, "%s: your approver's token, to answer here, or nothing: ", e.ID)
 	token, err := term.ReadPassword(int(keys.Fd()))
 	fmt.Fprintln(con.Err)
 	if err != nil {
@@ -87,7 +88,7 @@ func answerHere(ctx context.Context, con *console, p *parts, keys *os.File, id s
 		return errors.New("that is no approver's token: it still waits")
 	}
 	v := approval.Verdict{}
-	if v.Approve, err = con.Agree("allow it?"); err != nil {
+	if v.Approve, err = con.Agree(e.ID + ": allow it?"); err != nil {
 		return err
 	}
 	signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())

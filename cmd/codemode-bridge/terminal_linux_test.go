@@ -429,6 +429,9 @@ func TestEvalIsAnsweredOnItsTerminal(t *testing.T) {
 		if shown := term.all(); !strings.Contains(shown, test.result) || !strings.Contains(shown, "utils__hash") || strings.Contains(after(shown, prompt), ann) {
 			t.Errorf("answered %q it shows\n%s", test.answer, shown)
 		}
+		if m := regexp.MustCompile(`(\w+): your approver's token, [^\n]*\n(\w+): allow it\?`).FindStringSubmatch(term.all()); m == nil || m[1] != m[2] || !strings.Contains(term.all(), "approvals approve "+m[1]) {
+			t.Errorf("the questions do not say what they are about: %q\n%s", m, term.all())
+		}
 	}
 
 	// A wrong token, or none, leaves it to others, whose answer ends the run.

@@ -70,9 +70,11 @@ func Of(cfg *config.Config, folder string, set *upstream.Set) Told {
 	return t
 }
 
+// withoutLink takes the link out of what says why a server waits, too, and leaves out what its
+// program wrote, which the link comes from.
 func withoutLink(s upstream.Status) upstream.Status {
 	if s.Login != "" {
-		s.Login = withheld
+		s.Login, s.Err, s.Plain, s.Said = withheld, "its program waits for a login: the link is "+withheld, "", ""
 	}
 	return s
 }

@@ -167,7 +167,9 @@ func TestWhatIsToldArrives(t *testing.T) {
 	if of.Folder != "/f" || len(of.Servers) != 1 || of.Servers[0].State != upstream.Disabled || of.Servers[0].Pending || of.Servers[0].Listed {
 		t.Errorf("told %+v", of)
 	}
-	if shown := withoutLink(upstream.Status{Name: "s", Login: "https://login.example/?code=secret"}); shown.Login == "" || strings.Contains(shown.Login, "secret") {
-		t.Errorf("the link is told: %q", shown.Login)
+	const link = "https://login.example/?code=secret"
+	waits := upstream.Status{Name: "s", Login: link, Err: "its program waits for a login: open " + link + " in a browser", Said: "visit: | " + link}
+	if shown := withoutLink(waits); shown.Login == "" || !strings.Contains(shown.Why(), "waits for a login") || strings.Contains(fmt.Sprint(shown), "secret") {
+		t.Errorf("the link is told, or not that there is one: %+v", shown)
 	}
 }
