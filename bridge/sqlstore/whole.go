@@ -27,6 +27,8 @@ const (
 	restTimes  = 9                // how much longer than a chunk the rest after it is
 	leastRest  = 5 * time.Millisecond
 
+	maxNote = 64 << 10 // bytes
+
 	beforeStructure = 2 * time.Second // before the one part that has no rests
 )
 
@@ -79,11 +81,12 @@ func (db *DB) WholeAt() time.Time {
 	return v.Began
 }
 
-// verified reads the note. One that is missing or not this log's is as good as none;
-// the error is about reading the file.
+// verified reads the note. One that is missing or not this log's is as good as none, and so
+// is one that cannot be read, of which the error says why: whatever is put in its place,
+// rows are verified no later.
 func (f verifier) verified(o *Options) (Verified, error) {
 	none := Verified{Store: f.id}
-	text, err := os.ReadFile(o.verifiedFile())
+	text, err := atomicfile.Read(o.verifiedFile(), maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}
@@ -151,11 +154,10 @@ func (db *DB) checkBehind(ctx context.Context, f *file) {
 func (w *watch) run(ctx context.Context) {
 	for {
 		in, found := dueEvery, false
-		due, err := w.due()
-		switch {
-		case err == nil && due > 0:
+		var err error
+		if due := w.due(); due > 0 {
 			in = min(in, due)
-		case err == nil:
+		} else {
 			found, err = w.attempt(ctx)
 		}
 		if found || ctx.Err() != nil {
@@ -172,44 +174,45 @@ func (w *watch) run(ctx context.Context) {
 
 // due returns how long until the whole log should be verified. What another process
 // began or found is due at once: if that process is at it, it has the lock.
-func (w *watch) due() (time.Duration, error) {
-	v, err := w.f.verified(&w.db.o)
-	if err != nil || v.Part != nil {
-		return 0, err
+func (w *watch) due() time.Duration {
+	v, _ := w.f.verified(&w.db.o) // verify says why there is none
+	if v.Part != nil {
+		return 0
 	}
 	last, now := v.Began, wall()
 	if w.whole.After(last) {
 		last = w.whole
 	}
 	if last.After(now.Add(time.Hour)) { // the clock was set back since
-		return 0, nil
+		return 0
 	}
-	return last.Add(wholeEvery).Sub(now), nil
+	return last.Add(wholeEvery).Sub(now)
 }
 
 // attempt verifies the whole log unless another process is at it. One process that
-// has the lock and does nothing, whatever it is, keeps the others away for a day only.
+// has the lock and does nothing, whatever it is, keeps the others away for a day only, and so
+// does a lock that cannot be had.
 func (w *watch) attempt(ctx context.Context) (found bool, err error) {
 	lock, err := os.OpenFile(w.db.o.verifiedFile()+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return false, err
+	if err == nil {
+		defer lock.Close() // which releases it
+		err = filelock.Try(lock)
 	}
-	defer lock.Close() // which releases it
-	now := wall()
-	err = filelock.Try(lock)
-	if errors.Is(err, filelock.ErrHeld) {
+	if err != nil {
+		now := wall()
 		if w.held.IsZero() {
 			w.held = now
 		}
 		if now.Sub(w.held) < wholeEvery {
-			return false, nil
+			if errors.Is(err, filelock.ErrHeld) {
+				err = nil
+			}
+			return false, err
 		}
-	} else if err != nil {
-		return false, err
 	}
 	w.held = time.Time{}
-	if due, err := w.due(); err != nil || due > 0 { // another process was quicker
-		return false, err
+	if w.due() > 0 { // another process was quicker
+		return false, nil
 	}
 	return w.verify(ctx)
 }
@@ -220,7 +223,7 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 	o := &w.db.o
 	v, err := w.f.verified(o)
 	if err != nil {
-		return false, err
+		o.Logger.Warn("the audit log is verified from its beginning", "error", err)
 	}
 	signed, err := readCheckpoints(o)
 	if err != nil {

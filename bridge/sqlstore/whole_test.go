@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,11 @@ func TestForgedNote(t *testing.T) {
 			must(t, err)
 			must(t, os.WriteFile(file, []byte(strings.Replace(string(text), `"began":"2`, `"began":"3`, 1)), 0o600))
 		},
+		"a folder": func(t *testing.T, file string, _ []byte) { must(t, os.Remove(file)); must(t, os.Mkdir(file, 0o700)) },
+		"a pipe": func(t *testing.T, file string, _ []byte) {
+			must(t, os.Remove(file))
+			must(t, syscall.Mkfifo(file, 0o600))
+		},
 		"an older one": func(t *testing.T, file string, old []byte) { must(t, os.WriteFile(file, old, 0o600)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,6 +240,21 @@ func TestOneProcessVerifies(t *testing.T) {
 		time.Sleep(time.Hour + 5*time.Minute)
 		if v := note(t, db); v.Ended.Before(began.Add(wholeEvery)) {
 			t.Errorf("after a day with the lock held: %+v", v)
+		}
+		closeStore(t, db)
+	})
+}
+
+// Nor does a lock that cannot be had, and the log says that it cannot.
+func TestLockThatCannotBeHad(t *testing.T) {
+	o := longLog(t, rowsOfLong)
+	must(t, os.Mkdir(o.verifiedFile()+".lock", 0o700))
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		db := open(t, o)
+		time.Sleep(wholeEvery + 5*time.Minute)
+		if v := note(t, db); v.Ended.Before(began.Add(wholeEvery)) {
+			t.Errorf("after a day: %+v", v)
 		}
 		closeStore(t, db)
 	})
