@@ -372,7 +372,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		}
 		var value json.RawMessage
 		var err error
-		ended := r.gate.InTurn(ctx, func() { value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path) })
+		ended := r.runner.o.Gate.InTurn(ctx, r.gate.Session, func() { value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path) })
 		if err = errors.Join(ended, err); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}

@@ -22,6 +22,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// Versions of the protocol.
+const statelessProtocol, newestSessionProtocol = rpc.StatelessProtocol, rpc.NewestSessionProtocol
+
 // A Server is the bridge: the door to its runs, for MCP clients and for those who
 // run it. Its methods may be called by any number of goroutines.
 type Server struct {

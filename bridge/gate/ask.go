@@ -29,7 +29,7 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 		return nil, answered(c, verdict)
 	}
 	view := r.gate.View()
-	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+	if err := c.moved(r, view.Identities[c.tool.Server]); err != nil {
 		return nil, err
 	}
 	tool, ok := view.Catalog.Tool(c.tool.Ref())
@@ -186,7 +186,7 @@ func (c *call) verdictRecord(r *Run) ledger.Record {
 // barred refuses a call that can no longer be allowed, whatever policy says now:
 // its server is another one, or it was denied before the run made it.
 func (r *Run) barred(ctx context.Context, view *View, c *call) error {
-	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+	if err := c.moved(r, view.Identities[c.tool.Server]); err != nil {
 		if c.Again {
 			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number))
 		}

@@ -112,7 +112,7 @@ func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 
 // moved says that the server of c is not the one that c is meant for, which is the
 // one of that name that the run began with, if there was one.
-func (r *Run) moved(c *call, now string) error {
+func (c *call) moved(r *Run, now string) error {
 	began, known := r.Servers[c.tool.Server]
 	if known && began != now || c.identity != now {
 		return refused(c, approval.Stale, fmt.Sprintf("server %s became another one since the run began", c.tool.Server), true)

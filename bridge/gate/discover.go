@@ -30,10 +30,10 @@ func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	return text.Bytes(), err
 }
 
-// InTurn does work of the run that needs only the processor, when it is its session's turn: see
-// package turns.
-func (r *Run) InTurn(ctx context.Context, work func()) error {
-	return r.gate.turns.Do(ctx, r.Session, work)
+// InTurn does work of a session that needs only the processor when it is its turn: see
+// Options.Turn.
+func (g *Gate) InTurn(ctx context.Context, session string, work func()) error {
+	return g.turn(ctx, session, work)
 }
 
 // maxRemarks bounds how many remarks a run keeps: it may search in a loop.

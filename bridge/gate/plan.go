@@ -88,7 +88,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 	if d.Disposition == profiles.Ask && site.Loop {
 		return nil, false
 	}
-	if d.Disposition != profiles.Ask || wrong != nil || unreviewed || !r.mayAsk(d) || r.moved(c, c.identity) != nil {
+	if d.Disposition != profiles.Ask || wrong != nil || unreviewed || !r.mayAsk(d) || c.moved(r.Run, c.identity) != nil {
 		return nil, true
 	}
 	r.findSources(c)

@@ -141,7 +141,7 @@ var errPartUnrecorded = errors.New("its record could not be written")
 // skips says why the list of one server is not read for a call that asks all of
 // them; nil if it is.
 func (r *Run) skips(c *call) error {
-	if err := r.moved(c, r.gate.View().Identities[c.tool.Server]); err != nil {
+	if err := c.moved(r, r.gate.View().Identities[c.tool.Server]); err != nil {
 		return err
 	}
 	switch c.decision.Disposition {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"testing"
 	"testing/synctest"
 
+	"codemode-bridge/bridge/turns"
 	"codemode-bridge/profiles"
 )
 
@@ -17,6 +17,7 @@ import (
 func TestSessionsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, profiles.Spec{}, &fakeCaller{}, &book{})
+		g.turn = turns.New(2).Do
 		busy := beginIn(t, g, "busy")
 		quiet := beginIn(t, g, "quiet")
 
@@ -24,7 +25,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 		done := make(chan struct{}, 4000)
 		for range cap(done) {
 			go func() {
-				_ = busy.InTurn(t.Context(), func() { <-work })
+				_ = g.InTurn(t.Context(), busy.Session, func() { <-work })
 				done <- struct{}{}
 			}()
 		}
@@ -44,14 +45,14 @@ func TestSessionsTakeTurns(t *testing.T) {
 		if err := <-answered; err != nil {
 			t.Error(err)
 		}
-		if most := runtime.GOMAXPROCS(0) + 2; waited > most {
+		if most := 2 + 2; waited > most {
 			t.Errorf("a search waited for %d pieces of work of another session, want at most %d", waited, most)
 		}
 
 		// A run that has ended waits for no turn.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := quiet.InTurn(ctx, func() { t.Error("work of a run that has ended") }); !errors.Is(err, context.Canceled) {
+		if err := g.InTurn(ctx, quiet.Session, func() { t.Error("work of a run that has ended") }); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		close(work)

@@ -10,6 +10,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -27,9 +28,12 @@ type line struct {
 	waiting []chan struct{} // closed when its turn has come
 }
 
-// New returns a queue with so many places, at least one.
+// New returns a queue with so many places; 0 means one for each processor.
 func New(places int) *Queue {
-	return &Queue{free: max(1, places), lines: make(map[string]*line)}
+	if places <= 0 {
+		places = runtime.GOMAXPROCS(0)
+	}
+	return &Queue{free: places, lines: make(map[string]*line)}
 }
 
 // Do does the work of a session when its turn has come, in this goroutine. The work must not

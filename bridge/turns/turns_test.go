@@ -149,7 +149,7 @@ func TestGivenUp(t *testing.T) {
 
 // Work that panics gives its place back.
 func TestPanic(t *testing.T) {
-	q := turns.New(0)
+	q := turns.New(1)
 	func() {
 		defer func() { _ = recover() }()
 		_ = q.Do(t.Context(), "a", func() { panic("broken") })

@@ -81,6 +81,7 @@ var about = map[string]string{
 	"bridge/ssotest":                   "an OpenID Connect provider, for tests",
 	"bridge/storetest":                 "the one suite that every store passes",
 	"bridge/surface":                   "describes the bridge's own tools to models: names, descriptions, schemas",
+	"bridge/turns":                     "lets sessions take turns at work that only needs the processor",
 	"bridge/tsdecl":                    "writes a JSON Schema as a TypeScript type",
 	"bridge/upstream":                  "keeps one live MCP session per upstream server",
 	"bridge/upstream/tap":              "reads the wire below the SDK: messages as bytes, bounded, each with the call it belongs to",

@@ -1,9 +1,0 @@
-package bridge
-
-import "codemode-bridge/bridge/rpc"
-
-// Versions of the protocol.
-const (
-	statelessProtocol     = rpc.StatelessProtocol
-	newestSessionProtocol = rpc.NewestSessionProtocol
-)
