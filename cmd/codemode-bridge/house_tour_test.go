@@ -82,6 +82,7 @@ var about = map[string]string{
 	"bridge/storetest":                 "the one suite that every store passes",
 	"bridge/surface":                   "describes the bridge's own tools to models: names, descriptions, schemas",
 	"bridge/tsdecl":                    "writes a JSON Schema as a TypeScript type",
+	"bridge/turns":                     "lets sessions take turns at work that needs only the processor",
 	"bridge/upstream":                  "keeps one live MCP session per upstream server",
 	"bridge/upstream/tap":              "reads the wire below the SDK: messages as bytes, bounded, each with the call it belongs to",
 	"bridge/view":                      "makes the view on which calls are decided, from policy, catalogue and pins, and follows changes",
