@@ -27,15 +27,16 @@ import (
 // A countedStore counts commits, and fails from one on.
 type countedStore struct {
 	storetest.Journaled
-	mu      sync.Mutex
-	commits int
-	fails   int // the first commit that fails; 0 is none
+	mu       sync.Mutex
+	commits  int
+	fails    int // the first commit that fails; 0 is none
+	recovers int // the first that is made again; 0 is none
 }
 
 func (c *countedStore) commit(do func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.commits++; c.fails > 0 && c.commits >= c.fails {
+	if c.commits++; c.fails > 0 && c.commits >= c.fails && (c.recovers == 0 || c.commits < c.recovers) {
 		return fmt.Errorf("%w: the disk is full", ledger.ErrUnavailable)
 	}
 	return do()
@@ -275,6 +276,30 @@ func TestUnwrittenEndsTheRun(t *testing.T) {
 		}
 		if store.has(t, ledger.Outcome) != 0 {
 			t.Error("the outcome is written")
+		}
+	})
+}
+
+// A run whose outcome was lost leaves nothing to later scripts of its session, and its
+// end is recorded as soon as that works again.
+func TestLostRunLeavesNoHandles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, store := counting(t, profiles.Spec{}, 2)
+		store.recovers = 3
+		client := b.connect(t, nil)
+		if answer := eval(t, client, `await codemode.a__image({}); await new Promise(f => setTimeout(f, 60000))`); !strings.Contains(answer, "audit_unavailable") {
+			t.Errorf("the answer is %s", answer)
+		}
+		for row, err := range store.Rows(t.Context(), ledger.Query{}) {
+			if err != nil || row.Record.Run == "" {
+				t.Errorf("there is %+v, %v", row.Record, err)
+			}
+		}
+		if n := store.has(t, ledger.RunEnded); n != 1 {
+			t.Errorf("%d ends are recorded", n)
+		}
+		if answer := eval(t, client, `try { return await codemode.read("h1") } catch { return "nothing" }`); answer != `"nothing"` {
+			t.Errorf("a later script reads %s", answer)
 		}
 	})
 }

@@ -151,7 +151,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 	if err := r.gate.End(ctx, outcomeOf(r.end.err), why, r.journal.ending(rn.o.KeepJournals, rn.o.Now())); err != nil {
 		rn.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
 		r.end = end{err: err}
-		r.emitted.Clear()
+		r.emitted.Withhold(r.session.handles)
 	}
 }
 

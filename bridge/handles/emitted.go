@@ -15,18 +15,24 @@ const (
 	maxEmittedBytes = 16 << 20
 )
 
-// Emitted is the media that a script attached to its run's answer. The zero value
-// is ready. Its methods may be called by any number of goroutines.
+// Emitted is the media that a script attached to its run's answer, and the handles that
+// it got. The zero value is ready. Its methods may be called by any number of goroutines.
 type Emitted struct {
 	mu     sync.Mutex
 	pieces []piece
 	bytes  int
-	seen   []string // handles of media that the script got
+	made   []made
 }
 
 type piece struct {
 	call    int
 	content mcp.Content
+}
+
+// A made is a handle that the script got.
+type made struct {
+	id    string
+	media bool
 }
 
 // Add attaches content of so many bytes. It is the call of that number that does.
@@ -42,13 +48,11 @@ func (e *Emitted) Add(call int, content mcp.Content, size int) error {
 }
 
 // Saw notes what an answer brought to the script.
-func (e *Emitted) Saw(made []Kept) {
+func (e *Emitted) Saw(all []Kept) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, k := range made {
-		if k.Block != nil {
-			e.seen = append(e.seen, k.ID)
-		}
+	for _, k := range all {
+		e.made = append(e.made, made{k.ID, k.Block != nil})
 	}
 }
 
@@ -60,21 +64,25 @@ func (e *Emitted) Note(result []byte, lasts bool) string {
 	if len(e.pieces) > 0 {
 		return ""
 	}
-	i := slices.IndexFunc(e.seen, func(id string) bool { return bytes.Contains(result, []byte(`"handle":"`+id+`"`)) })
+	i := slices.IndexFunc(e.made, func(m made) bool { return m.media && bytes.Contains(result, []byte(`"handle":"`+m.id+`"`)) })
 	switch {
 	case i < 0:
 		return ""
 	case lasts:
-		return fmt.Sprintf(`%s is media: emit("%[1]s") in your next script shows it to the user`, e.seen[i])
+		return fmt.Sprintf(`%s is media: emit("%[1]s") in your next script shows it to the user`, e.made[i].id)
 	}
-	return e.seen[i] + " is media, which ends with its script: emit(handle) in the script shows it to the user"
+	return e.made[i].id + " is media, which ends with its script: emit(handle) in the script shows it to the user"
 }
 
-// Clear forgets what was attached.
-func (e *Emitted) Clear() {
+// Withhold forgets what was attached, and has the session's store forget what the
+// script got handles of.
+func (e *Emitted) Withhold(from *Store) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.pieces, e.bytes, e.seen = nil, 0, nil
+	for _, m := range e.made {
+		from.forget(m.id)
+	}
+	e.pieces, e.bytes, e.made = nil, 0, nil
 }
 
 // Content returns what was attached, in the order of the calls.

@@ -1,7 +1,9 @@
 package handles
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,5 +22,30 @@ func TestEmitted(t *testing.T) {
 	}
 	if diff := cmp.Diff([]mcp.Content{image("1"), image("3")}, e.Content()); diff != "" {
 		t.Errorf("in the order of the calls (-want +got):\n%s", diff)
+	}
+}
+
+// What a run is not to show is attached to nothing, and no later script reads it.
+func TestEmittedIsWithheld(t *testing.T) {
+	store := New(time.Now)
+	before := store.Put(Item{Text: "another run's"})
+	shelf := store.Shelf("r1")
+	text, media := shelf.Put(Item{Text: "text"}), shelf.Put(Item{Text: "aGk=", Base64: true, Block: json.RawMessage(`{"type":"image","data":"aGk=","mimeType":"image/png"}`)})
+	var e Emitted
+	e.Saw(shelf.Made)
+	if err := e.Add(1, &mcp.ImageContent{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	e.Withhold(store)
+	if len(e.Content()) != 0 || e.Note([]byte(`{"handle":"`+media.Handle+`"}`), true) != "" {
+		t.Errorf("it still has %v", e.Content())
+	}
+	for id, there := range map[string]bool{before.Handle: true, text.Handle: false, media.Handle: false} {
+		if _, err := store.Read("r1", id, ""); (err == nil) != there {
+			t.Errorf("%s is there: %v, want %v", id, err, there)
+		}
+	}
+	if want := len("another run's"); store.bytes != want {
+		t.Errorf("the store counts %d bytes, want %d", store.bytes, want)
 	}
 }

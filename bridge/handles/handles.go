@@ -130,6 +130,18 @@ func (s *Store) Restore(items []Kept) {
 	}
 }
 
+// forget drops what a handle stands for.
+func (s *Store) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = slices.DeleteFunc(s.items, func(it *stored) bool {
+		if it.ID == id {
+			s.bytes -= it.size()
+		}
+		return it.ID == id
+	})
+}
+
 // A Shelf makes the handles of one answer, and remembers what they stand for. It
 // is for one goroutine.
 type Shelf struct {

@@ -137,7 +137,12 @@ func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
 		t.awaitLocked(ctx, t.received)
 		return cmp.Or(t.err, p.err)
 	case t.written:
-		p.end(t.to.Record(ctx, p.record))
+		err := t.to.Record(ctx, p.record)
+		if err != nil && len(p.record.Journal) > 0 { // which may be why the trail is lost
+			p.record.Journal = nil
+			_ = t.to.Record(ctx, p.record)
+		}
+		p.end(err)
 	default:
 		p.end(t.err)
 	}

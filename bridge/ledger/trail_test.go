@@ -141,10 +141,17 @@ func TestTrailIsBounded(t *testing.T) {
 // A deferred record that cannot be written is the end: nothing that follows is written
 // but the run's last record.
 func TestTrailIsLost(t *testing.T) {
+	for _, refusesJournal := range []bool{false, true} {
+		loseTrail(t, refusesJournal)
+	}
+}
+
+func loseTrail(t *testing.T, refusesJournal bool) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(shelf)
 		var lost []error
-		trail := NewTrail(s, func(r *Record) { r.Name += " of r1" }, true, func(err error) { lost = append(lost, err) })
+		fill := func(r *Record) { r.Name += " of r1" }
+		trail := NewTrail(s, fill, true, func(err error) { lost = append(lost, err) })
 		if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
 			t.Fatal(err)
 		}
@@ -159,9 +166,18 @@ func TestTrailIsLost(t *testing.T) {
 			t.Fatalf("lost %v, told %v", lost, told)
 		}
 		s.fails = nil
+		journal := Entries{All: []JournalEntry{{Run: "r1", Kind: Ended}}}
+		if refusesJournal {
+			s.fails = func(all []Record) error {
+				if all[0].Journal != nil {
+					return errors.New("the lease is another's")
+				}
+				return nil
+			}
+		}
 		for what, err := range map[string]error{
 			"an intent": trail.Record(t.Context(), named("next"), Entries{}), "an outcome": trail.Defer(t.Context(), named("next"), Entries{}),
-			"nothing": trail.Flush(t.Context()), "the end": trail.End(t.Context(), named("ended"), Entries{}),
+			"nothing": trail.Flush(t.Context()), "the end": trail.End(t.Context(), named("ended"), journal),
 		} {
 			if !errors.Is(err, ErrTrailLost) {
 				t.Errorf("%s after it is lost: %v", what, err)
