@@ -222,6 +222,21 @@ func TestOldNoteOfAnAlmostWholeLog(t *testing.T) {
 	})
 }
 
+// A lock that cannot be had keeps nobody from verifying for longer than a day.
+func TestLockThatCannotBeHad(t *testing.T) {
+	o := longLog(t, rowsOfLong)
+	must(t, os.Mkdir(o.verifiedFile()+".lock", 0o700))
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		db := open(t, o)
+		time.Sleep(wholeEvery + 5*time.Minute)
+		if v := note(t, db); v.Ended.Before(began.Add(wholeEvery)) {
+			t.Errorf("after a day: %+v", v)
+		}
+		closeStore(t, db)
+	})
+}
+
 // One process verifies at a time. One that holds the lock and does nothing keeps the
 // others away for a day.
 func TestOneProcessVerifies(t *testing.T) {
@@ -240,21 +255,6 @@ func TestOneProcessVerifies(t *testing.T) {
 		time.Sleep(time.Hour + 5*time.Minute)
 		if v := note(t, db); v.Ended.Before(began.Add(wholeEvery)) {
 			t.Errorf("after a day with the lock held: %+v", v)
-		}
-		closeStore(t, db)
-	})
-}
-
-// Nor does a lock that cannot be had, and the log says that it cannot.
-func TestLockThatCannotBeHad(t *testing.T) {
-	o := longLog(t, rowsOfLong)
-	must(t, os.Mkdir(o.verifiedFile()+".lock", 0o700))
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		db := open(t, o)
-		time.Sleep(wholeEvery + 5*time.Minute)
-		if v := note(t, db); v.Ended.Before(began.Add(wholeEvery)) {
-			t.Errorf("after a day: %+v", v)
 		}
 		closeStore(t, db)
 	})
