@@ -25,7 +25,6 @@ func (m *machine) audits(ctx context.Context, t *table) (err error) {
 	if err != nil {
 		return err
 	}
-	config := m.config()
 	defer func() { err = errors.Join(err, on.Close()) }()
 
 	const callers, each = 32, 25
@@ -48,18 +47,22 @@ func (m *machine) audits(ctx context.Context, t *table) (err error) {
 		per := time.Duration(row.calls)
 		t.times(row.what, medians[0]/per, medians[1]/per, row.want)
 	}
-	return m.verify(ctx, t, config)
+	return m.verify(ctx, t)
 }
 
-// verify measures `audit verify` on the log that was just written.
-func (m *machine) verify(ctx context.Context, t *table, config string) error {
+// verify measures `audit verify` on a long log.
+func (m *machine) verify(ctx context.Context, t *table) error {
+	long, err := m.longLog(ctx)
+	if err != nil {
+		return err
+	}
 	var took []time.Duration
 	var found struct {
 		Whole bool  `json:"whole"`
 		Rows  int64 `json:"rows"`
 	}
 	for range 3 {
-		cmd := exec.CommandContext(ctx, m.bridge, "audit", "verify", "--json", "--config", config)
+		cmd := exec.CommandContext(ctx, m.bridge, "audit", "verify", "--json", "--config", m.config(), "--log", long)
 		cmd.Env = m.environ()
 		start := time.Now()
 		out, err := cmd.Output()
