@@ -40,7 +40,7 @@ RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./b
 	./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-asking bench-context mutants fuzz frozen pictures release clean
+.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-parts bench-asking bench-context mutants fuzz frozen pictures release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,8 +89,11 @@ pictures: ## draw the pictures of the README anew, from the real thing; needs Ch
 soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)
 	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox ./cmd/codemode-bridge
 
-bench: build ## direct calls beside the same through the bridge, as a table with targets
+# Some three minutes, on a machine that does nothing else.
+bench: build ## what is promised about speed, beside direct calls of the same minute: a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
+
+bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, store, replay, worker
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal|Open' ./bridge/sqlstore
 	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge

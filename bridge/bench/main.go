@@ -4,15 +4,17 @@
 //	go run ./bridge/bench -bridge bin/codemode-bridge
 //
 // The upstream is this program again, started as a stdio MCP server
-// (upstream.go). The client is the Go SDK's in both cases, over stdio. Rounds of
-// direct and bridged calls alternate, so that a busy machine slows both. A row shows
-// medians:
+// (upstream.go). The client is the Go SDK's in both cases, over stdio. Direct and bridged
+// calls alternate, so that a busy machine slows both. What is promised is measured in
+// three rounds, and a row shows the round that is the median, as it was:
 //
-//	what   direct   bridge   ratio   target   ok or MISS
+//	what   direct   bridge   ratio   reads   ratio   target   ok or MISS
 //
-// where a target like "2.00x" bounds the ratio and one like "25ms" the
-// bridge's own value. The exit status is 0 even if a target is missed, because a busy
-// machine misses some. With -strict it is then 1.
+// The tool of "bridge" may write, so what it is to do is on the disk before it is sent;
+// that of "reads" only reads. A target like "2.50x" bounds the ratios and one like
+// "100ms" the bridge's own value. What is not promised follows, measured once. The exit
+// status is 0 even if a target is missed, because a busy machine misses some. With
+// -strict it is then 1.
 package main
 
 import (
@@ -28,16 +30,19 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == upstreamArg {
-		if err := serveUpstream(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, "bench upstream:", err)
-			os.Exit(1)
+	if len(os.Args) > 1 {
+		serve := map[string]func([]string) error{upstreamArg: serveUpstream, floorArg: serveFloor}[os.Args[1]]
+		if serve != nil {
+			if err := serve(os.Args[2:]); err != nil {
+				fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 
 	bridge := flag.String("bridge", "bin/codemode-bridge", "the binary to measure; its worker is found beside it")
-	rounds := flag.Int("rounds", 200, "rounds of the short measurements; the long ones take a tenth")
+	rounds := flag.Int("rounds", 200, "repetitions of the short measurements, a third of them in each round; the long ones take a tenth")
 	strict := flag.Bool("strict", false, "exit with 1 if a target is missed")
 	flag.Parse()
 
@@ -67,16 +72,33 @@ func run(ctx context.Context, w io.Writer, bridge string, rounds int) (missed in
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 
-	m := &machine{bridge: bridge, scratch: scratch, rounds: rounds}
+	m := &machine{bridge: bridge, scratch: scratch, rounds: max(rounds/3, 1)}
 	t := &table{w: w}
-	t.heading()
+	promised := []func(context.Context, *table) error{
+		m.calls, m.floor, m.turns, m.neighbours, m.decisions, m.manyTools, m.memory, m.starts, m.replays,
+	}
+	const times = 3 // one would show a bad minute as it is
+	for round := range times {
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, times)
+		for _, measure := range promised {
+			if err := measure(ctx, t); err != nil {
+				return 0, err
+			}
+		}
+	}
+	t.heading("promised (median of 3 rounds)")
+	t.print()
+
+	m.rounds = rounds
+	t.heading("\nbesides")
 	for _, measure := range []func(context.Context, *table) error{
-		m.calls, m.windows, m.audits, m.manyTools, m.reloads, m.starts, m.slowServers, m.memory, m.paused, m.isolation, m.turns,
+		m.windows, m.audits, m.reloads, m.workers, m.slowServers, m.paused, m.sessions,
 	} {
 		if err := measure(ctx, t); err != nil {
 			return t.missed, err
 		}
+		t.print()
 	}
-	fmt.Fprintf(w, "\n%d targets missed\n", t.missed)
+	fmt.Fprintf(w, "\n%d targets missed\nNot a matter of time, and tested: what is left of a run after kill -9 (go test ./bridge -run 'Killed|Outlive').\n", t.missed)
 	return t.missed, nil
 }

@@ -8,26 +8,32 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
 )
 
 func TestVerdicts(t *testing.T) {
 	const ms = time.Millisecond
 	for _, row := range []struct {
-		what           string
-		direct, bridge time.Duration
-		want           target
-		says           string
+		what                  string
+		direct, bridge, reads time.Duration
+		want                  target
+		says                  string
 	}{
-		{"within the ratio", 10 * ms, 20 * ms, target{ratio: 2}, "2.00x     2.00x  ok"},
-		{"over the ratio", 10 * ms, 21 * ms, target{ratio: 2}, "2.10x     2.00x  MISS"},
-		{"a ratio to nothing", 0, 1 * ms, target{ratio: 2}, "MISS"},
-		{"under the time", 0, 24 * ms, target{time: 25 * ms}, "ok"},
-		{"the time itself", 0, 25 * ms, target{time: 25 * ms}, "MISS"},
-		{"no target", 1 * ms, 99 * ms, target{}, "99.00x         -"},
+		{"within the ratio", 10 * ms, 20 * ms, 0, target{ratio: 2}, "2.00x         -        -     2.00x  ok"},
+		{"over the ratio", 10 * ms, 21 * ms, 0, target{ratio: 2}, "2.10x         -        -     2.00x  MISS"},
+		{"both within", 10 * ms, 20 * ms, 15 * ms, target{ratio: 2}, "2.00x   15.00ms    1.50x     2.00x  ok"},
+		{"one that reads over the ratio", 10 * ms, 20 * ms, 21 * ms, target{ratio: 2}, "2.00x   21.00ms    2.10x     2.00x  MISS"},
+		{"a ratio to nothing", 0, 1 * ms, 0, target{ratio: 2}, "MISS"},
+		{"under the time", 0, 24 * ms, 0, target{time: 25 * ms}, "ok"},
+		{"the time itself", 0, 25 * ms, 0, target{time: 25 * ms}, "MISS"},
+		{"no target", 1 * ms, 99 * ms, 0, target{}, "99.00x"},
 	} {
 		var out strings.Builder
 		table := &table{w: &out}
-		table.times(row.what, row.direct, row.bridge, row.want)
+		table.calls(row.what, row.direct, row.bridge, row.reads, row.want)
+		table.print()
 		if !strings.Contains(out.String(), row.says) {
 			t.Errorf("%s: %q does not say %q", row.what, out.String(), row.says)
 		}
@@ -40,13 +46,61 @@ func TestVerdicts(t *testing.T) {
 	table := &table{w: &out}
 	table.bytes("small", 39<<20, target{bytes: 40 << 20})
 	table.bytes("large", 41<<20, target{bytes: 40 << 20})
-	if table.missed != 1 || !strings.Contains(out.String(), "41.0 MB") {
-		t.Errorf("%d missed:\n%s", table.missed, out.String())
-	}
 	table.rate("often", 200, target{rate: 200})
 	table.rate("seldom", 199, target{rate: 200})
-	if table.missed != 2 || !strings.Contains(out.String(), "199/s") {
+	table.print()
+	if table.missed != 2 || !strings.Contains(out.String(), "41.0 MB") || !strings.Contains(out.String(), "199/s") {
 		t.Errorf("%d missed:\n%s", table.missed, out.String())
+	}
+	out.Reset()
+	if table.print(); out.Len() > 0 {
+		t.Errorf("printed again:\n%s", out.String())
+	}
+}
+
+// A row of several rounds shows the one in the middle as it was, by its ratio where it
+// has one, and is judged by that.
+func TestTheMiddleRound(t *testing.T) {
+	const ms = time.Millisecond
+	var out strings.Builder
+	table := &table{w: &out}
+	for _, round := range [][2]time.Duration{{10 * ms, 40 * ms}, {30 * ms, 60 * ms}, {10 * ms, 15 * ms}} {
+		table.times("beside a direct one", round[0], round[1], target{ratio: 2})
+		table.times("alone", 0, round[1], target{time: 40 * ms})
+		table.rate("rate", round[1].Seconds()*1000, target{rate: 40})
+	}
+	table.print()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || table.missed != 1 {
+		t.Fatalf("%d missed:\n%s", table.missed, out.String())
+	}
+	for i, want := range []string{"30.00ms   60.00ms    2.00x", "40.00ms", "40/s"} {
+		if !strings.Contains(lines[i], want) {
+			t.Errorf("%q does not say %q", lines[i], want)
+		}
+	}
+	if !strings.HasSuffix(lines[1], "MISS") || !strings.HasSuffix(lines[2], "ok") {
+		t.Errorf("the verdicts of\n%s", out.String())
+	}
+}
+
+// The rules whose time is measured do decide: on a call that one is about, they ask.
+func TestMeasuredRules(t *testing.T) {
+	policy, err := policyOf(mixedRule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := profiles.Call{Server: "server0", Tool: "write_file", Args: map[string]any{"path": "/etc/0/x", "size": json.Number("1")}}
+	if got := policy.Decide(call); got.Disposition != profiles.Ask {
+		t.Errorf("a call that a rule is about: %s", got.Disposition)
+	}
+}
+
+// A long log is records in pairs: none of its batches begins in the middle of a call.
+func TestLongRecords(t *testing.T) {
+	list := longRecords(500, 4)
+	if len(list) != 4 || list[0].Event != ledger.Intent || list[1].Event != ledger.Outcome || list[0].Call != list[1].Call || list[1].Call == list[2].Call {
+		t.Errorf("%+v", list)
 	}
 }
 

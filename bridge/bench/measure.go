@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,8 +23,13 @@ type machine struct {
 	bridge, scratch string
 	rounds          int
 	configs         int
-	audit           bool // bridges keep an audit log
-	shared          bool // windows share a bridge in the background
+	audit           bool           // bridges keep an audit log
+	shared          bool           // windows share a bridge in the background
+	more            map[string]any // further parts of a bridge's configuration
+
+	// What is made once, for all rounds.
+	long     string // the file of a long audit log
+	replayed *replayed
 }
 
 // config is the configuration of the last bridge.
@@ -75,7 +80,9 @@ func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 		}
 		servers["bench"] = map[string]any{"command": self, "args": []string{upstreamArg, "-tools", strconv.Itoa(tools)}}
 	}
-	config, err := json.Marshal(map[string]any{"servers": servers, "audit": map[string]bool{"enabled": m.audit}})
+	parts := map[string]any{"servers": servers, "audit": map[string]any{"enabled": m.audit}}
+	maps.Copy(parts, m.more)
+	config, err := json.Marshal(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -140,103 +147,6 @@ func (p *peer) eval(ctx context.Context, code, want string) error {
 	return nil
 }
 
-// both starts an upstream to be called directly, and a bridge with another one.
-func (m *machine) both(ctx context.Context, tools int) (direct, bridged *peer, closeBoth func() error, err error) {
-	if direct, err = m.startUpstream(ctx, tools); err != nil {
-		return nil, nil, nil, err
-	}
-	if bridged, err = m.startBridge(ctx, tools); err != nil {
-		return nil, nil, nil, errors.Join(err, direct.Close())
-	}
-	return direct, bridged, func() error { return errors.Join(direct.Close(), bridged.Close()) }, nil
-}
-
-// calls measures calls of the upstream, directly and from a script.
-func (m *machine) calls(ctx context.Context, t *table) (err error) {
-	direct, bridged, closeBoth, err := m.both(ctx, 10)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeBoth()) }()
-
-	noop := func() error { _, err := direct.call(ctx, "noop", map[string]any{"id": 1}); return err }
-	eval := func(code, want string) func() error {
-		return func() error { return bridged.eval(ctx, code, want) }
-	}
-	hundred := func() error {
-		for range 100 {
-			if err := noop(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	parallel := func() error {
-		var wg sync.WaitGroup
-		errs := make([]error, 100)
-		for i := range errs {
-			wg.Go(func() { _, errs[i] = direct.call(ctx, "sleep", map[string]any{"id": i}) })
-		}
-		wg.Wait()
-		return errors.Join(errs...)
-	}
-	big := func() error { _, err := direct.call(ctx, "big", map[string]any{}); return err }
-
-	for _, row := range []struct {
-		what    string
-		rounds  int
-		per     int // calls in one round
-		direct  func() error
-		bridged func() error
-		want    target
-	}{
-		{"trivial eval, beside one direct call", m.rounds, 1, noop, eval(`return 1`, `1`), target{ratio: 2}},
-		{"1 call in a script", m.rounds, 1, noop,
-			eval(`return await codemode.bench__noop({id: 1})`, `"ok"`), target{}},
-		{"100 sequential calls in a script, per call", m.rounds / 10, 100, hundred,
-			eval(`let n = 0; for (let i = 0; i < 100; i++) if (await codemode.bench__noop({id: i}) === "ok") n++; return n`, `100`),
-			target{ratio: 1.5}},
-		{"100 parallel calls of 10 ms", m.rounds / 10, 1, parallel,
-			eval(`const all = await Promise.all(Array.from({length: 100}, (_, id) => codemode.bench__sleep({id}))); return all.length`, `100`),
-			target{time: 25 * time.Millisecond}},
-		{"a reply of 1 MB, its length", m.rounds / 10, 1, big,
-			eval(`return (await codemode.bench__big({})).length > 1000000`, `true`), target{}},
-		{"a reply of 1 MB, parsed", m.rounds / 10, 1, big,
-			eval(`return json(await codemode.bench__big({})).length > 10000`, `true`), target{}},
-	} {
-		medians, err := alternate(max(row.rounds, 5), row.direct, row.bridged)
-		if err != nil {
-			return fmt.Errorf("%s: %w", row.what, err)
-		}
-		per := time.Duration(row.per)
-		t.times(row.what, medians[0]/per, medians[1]/per, row.want)
-	}
-	return nil
-}
-
-// windows measures what it costs a client's window to go through a shared bridge in the
-// background.
-func (m *machine) windows(ctx context.Context, t *table) (err error) {
-	alone, err := m.startBridge(ctx, 10)
-	if err != nil {
-		return err
-	}
-	m.shared = true
-	defer func() { m.shared = false }()
-	window, err := m.startBridge(ctx, 10)
-	if err != nil {
-		return errors.Join(err, alone.Close())
-	}
-	defer func() { err = errors.Join(err, alone.Close(), window.Close()) }()
-	medians, err := alternate(m.rounds,
-		func() error { return alone.eval(ctx, `return 1`, `1`) },
-		func() error { return window.eval(ctx, `return 1`, `1`) })
-	if err == nil {
-		t.times("trivial eval in a window, beside run --alone", medians[0], medians[1], target{})
-	}
-	return err
-}
-
 // manyTools compares a bridge with 10,000 tools with one with 10, which is the "direct"
 // column of its rows.
 func (m *machine) manyTools(ctx context.Context, t *table) (err error) {
@@ -269,7 +179,7 @@ func (m *machine) manyTools(ctx context.Context, t *table) (err error) {
 		few, many func() error
 		want      target
 	}{
-		{"10,000 tools: one call, beside 10 tools", eval(few), eval(many), target{ratio: 1.25}},
+		{"10,000 tools: 1 call in 1 eval, beside 10 tools", eval(few), eval(many), target{ratio: 1.25}},
 		{"10,000 tools: tools/list, beside 10 tools", list(few), list(many), target{ratio: 1.25}},
 		{"10,000 tools: search_tools, beside 10 tools", search(few), search(many), target{time: 5 * time.Millisecond}},
 	} {
@@ -291,31 +201,48 @@ func (m *machine) manyTools(ctx context.Context, t *table) (err error) {
 	return nil
 }
 
-// starts measures how long a worker and a bridge take to be ready.
-func (m *machine) starts(ctx context.Context, t *table) error {
+// workers measures how long a worker takes to be ready.
+func (m *machine) workers(ctx context.Context, t *table) error {
 	worker := filepath.Join(filepath.Dir(m.bridge), "codemode-worker"+filepath.Ext(m.bridge))
 	medians, err := alternate(max(m.rounds/10, 5), func() error { return startWorker(ctx, worker) })
+	if err == nil {
+		t.times("worker start, until it is ready", 0, medians[0], target{})
+	}
+	return err
+}
+
+// starts measures how long a bridge takes to be ready, with an empty log and with a long
+// one.
+func (m *machine) starts(ctx context.Context, t *table) error {
+	long, err := m.longLog(ctx)
 	if err != nil {
 		return err
 	}
-	t.times("worker start, until it is ready", 0, medians[0], target{})
-
 	m.audit = true // as it is by default
-	defer func() { m.audit = false }()
-	// Until initialize is answered; ending the process does not count.
-	var ready []time.Duration
-	for range max(m.rounds/10, 5) {
-		start := time.Now()
-		p, err := m.startBridge(ctx, -1)
-		if err != nil {
-			return err
+	defer func() { m.audit, m.more = false, nil }()
+	for _, row := range []struct {
+		what string
+		more map[string]any
+	}{
+		{"start to ready, no upstreams", nil},
+		{fmt.Sprintf("start to ready, a log of %d rows", longRows), map[string]any{"audit": map[string]any{"path": long}}},
+	} {
+		m.more = row.more
+		// Until initialize is answered; ending the process does not count.
+		var ready []time.Duration
+		for range max(m.rounds/10, 5) {
+			start := time.Now()
+			p, err := m.startBridge(ctx, -1)
+			if err != nil {
+				return err
+			}
+			ready = append(ready, time.Since(start))
+			if err := p.Close(); err != nil {
+				return err
+			}
 		}
-		ready = append(ready, time.Since(start))
-		if err := p.Close(); err != nil {
-			return err
-		}
+		t.times(row.what, 0, median(ready), target{time: 100 * time.Millisecond})
 	}
-	t.times("start to ready, no upstreams", 0, median(ready), target{time: 100 * time.Millisecond})
 	return nil
 }
 
@@ -392,6 +319,6 @@ func (m *machine) memory(ctx context.Context, t *table) (err error) {
 		}
 		largest = max(largest, n)
 	}
-	t.bytes(fmt.Sprintf("resident, the largest of %d workers", len(workers)), largest, target{bytes: 12 << 20})
+	t.bytes("resident, the largest worker", largest, target{bytes: 12 << 20})
 	return nil
 }

@@ -23,15 +23,15 @@ type endpoint struct {
 	stderr bytes.Buffer
 }
 
-// serve starts a bridge without servers, with a limit on CPU time that a hostile
+// serve starts a bridge with these servers, with a limit on CPU time that a hostile
 // script soon meets.
-func (m *machine) serve(ctx context.Context) (*endpoint, error) {
+func (m *machine) serve(ctx context.Context, servers map[string]any) (*endpoint, error) {
 	addresses, err := freeAddresses(1)
 	if err != nil {
 		return nil, err
 	}
 	return m.serveConfig(ctx, addresses[0], map[string]any{
-		"http": map[string]any{"listen": addresses[0]}, "approvals": map[string]any{"listen": "off"}, "sandbox": map[string]any{"cpu": "1s"},
+		"servers": servers, "http": map[string]any{"listen": addresses[0]}, "approvals": map[string]any{"listen": "off"}, "sandbox": map[string]any{"cpu": "1s"},
 	})
 }
 
@@ -123,15 +123,15 @@ func (e *endpoint) resident() (total int64, err error) {
 	return total, nil
 }
 
-// isolation measures what sessions cost and whether they slow each other down.
-func (m *machine) isolation(ctx context.Context, t *table) (err error) {
-	e, err := m.serve(ctx)
+// sessions measures what sessions cost.
+func (m *machine) sessions(ctx context.Context, t *table) (err error) {
+	e, err := m.serve(ctx, map[string]any{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	for _, measure := range []func(context.Context, *table, *endpoint) error{
-		m.firstAndHundredth, m.growth, m.throughput, m.neighbours,
+		m.firstAndHundredth, m.growth, m.throughput,
 	} {
 		if err := measure(ctx, t, e); err != nil {
 			return err
@@ -221,46 +221,7 @@ func (m *machine) throughput(ctx context.Context, t *table, e *endpoint) error {
 		if err := errors.Join(append(errs, closeAll(list))...); err != nil {
 			return err
 		}
-		t.row(fmt.Sprintf("evals a second, %d sessions at once", n), "-", fmt.Sprintf("%.0f", float64(n*each)/took.Seconds()), "-", target{}, true)
+		t.rate(fmt.Sprintf("evals a second, %d sessions at once", n), float64(n*each)/took.Seconds(), target{})
 	}
 	return nil
-}
-
-// neighbours compares the slowest evals of a session that is alone with those of one
-// beside which another session runs endless scripts.
-func (m *machine) neighbours(ctx context.Context, t *table, e *endpoint) error {
-	list, err := e.sessions(ctx, 2)
-	if err != nil {
-		return err
-	}
-	innocent, hostile := list[0], list[1]
-	nothing := func() error { return nil }
-	quiet, err := m.p99(ctx, innocent, nothing)
-	if err != nil {
-		return err
-	}
-	for _, row := range []struct{ what, code string }{
-		{"a loop", `for (;;);`},
-		{"memory", `const a = []; for (;;) a.push(new Array(1000).fill({}))`},
-	} {
-		attack, stop := context.WithCancel(ctx)
-		var all sync.WaitGroup
-		began := make(chan struct{})
-		all.Go(func() {
-			close(began)
-			for attack.Err() == nil {
-				// It ends at a limit or when the measurement is over: an error either way.
-				_, _ = hostile.call(attack, "eval", map[string]any{"code": row.code})
-			}
-		})
-		<-began
-		beside, err := m.p99(ctx, innocent, nothing)
-		stop()
-		all.Wait()
-		if err != nil {
-			return err
-		}
-		t.times("p99 of an eval, quiet and beside "+row.what, quiet, beside, target{ratio: 2})
-	}
-	return closeAll(list)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -29,56 +30,125 @@ func (t target) String() string {
 	return "-"
 }
 
-// A table prints rows as they come.
+// A measure is what one round found for a row, in nanoseconds, bytes or times a
+// second.
+type measure struct {
+	direct float64 // 0 if there is nothing to compare with
+	bridge float64
+	reads  float64 // the same by a tool that only reads; 0 if there is no difference
+}
+
+// ratio returns how much larger a value is than the direct one, 0 if there is none.
+func (m measure) ratio(value float64) float64 {
+	if m.direct == 0 {
+		return 0
+	}
+	return value / m.direct
+}
+
+// meets reports whether the bridge keeps a promise, and by a tool that only reads too.
+func (m measure) meets(want target) bool {
+	for _, value := range []float64{m.bridge, cmp.Or(m.reads, m.bridge)} {
+		switch ratio := m.ratio(value); {
+		case want.ratio > 0 && (ratio == 0 || ratio > want.ratio),
+			want.time > 0 && value >= float64(want.time),
+			want.bytes > 0 && value >= float64(want.bytes),
+			want.rate > 0 && value < want.rate:
+			return false
+		}
+	}
+	return true
+}
+
+// middle returns the round that is the median by what the row is about: the ratio if
+// there is one, else the value. The row shows that round as it was, so that its direct
+// and its bridged value are of the same minute.
+func middle(rounds []measure) measure {
+	worth := func(m measure) float64 { return cmp.Or(m.ratio(m.bridge), m.bridge) }
+	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b measure) int { return cmp.Compare(worth(a), worth(b)) })
+	return sorted[len(sorted)/2]
+}
+
+// A row is what was found in each round.
+type row struct {
+	what   string
+	rounds []measure
+	show   func(float64) string
+	want   target
+}
+
+// A table collects rows, each from one round or several, until it is printed.
 type table struct {
 	w      io.Writer
+	rows   []*row
 	missed int
 }
 
-func (t *table) heading() {
-	fmt.Fprintf(t.w, "%-44s %10s %10s %8s %9s\n", "", "direct", "bridge", "ratio", "target")
+const columns = "%-52s %9s %9s %8s %9s %8s %9s  %s\n"
+
+func (t *table) heading(what string) {
+	fmt.Fprintf(t.w, columns, what, "direct", "bridge", "ratio", "reads", "ratio", "target", "")
 }
 
-// times prints a row of two durations; direct is 0 if there is nothing to compare with.
+// add adds a round to the row of this name.
+func (t *table) add(what string, m measure, show func(float64) string, want target) {
+	for _, r := range t.rows {
+		if r.what == what {
+			r.rounds = append(r.rounds, m)
+			return
+		}
+	}
+	t.rows = append(t.rows, &row{what, []measure{m}, show, want})
+}
+
+// times adds a round of two durations; direct is 0 if there is nothing to compare with.
 func (t *table) times(what string, direct, bridge time.Duration, want target) {
-	beside, ratio, r := "-", "-", 0.0
-	if direct > 0 {
-		r = float64(bridge) / float64(direct)
-		beside, ratio = show(direct), fmt.Sprintf("%.2fx", r)
-	}
-	t.row(what, beside, show(bridge), ratio, want, want.metBy(r, bridge))
+	t.calls(what, direct, bridge, 0, want)
 }
 
-// metBy reports whether a ratio (0 if there is none) and a duration are within
-// the target.
-func (t target) metBy(ratio float64, d time.Duration) bool {
-	if t.ratio != 0 && (ratio <= 0 || ratio > t.ratio) {
-		return false
-	}
-	return t.time == 0 || d < t.time
+// calls adds a round of three durations: reads is that of a tool that only reads.
+func (t *table) calls(what string, direct, bridge, reads time.Duration, want target) {
+	t.add(what, measure{float64(direct), float64(bridge), float64(reads)}, func(v float64) string { return show(time.Duration(v)) }, want)
 }
 
-// bytes prints a row of a size.
+// bytes adds a round of a size.
 func (t *table) bytes(what string, n int64, want target) {
-	t.row(what, "-", showBytes(n), "-", want, want.bytes == 0 || n < want.bytes)
+	t.add(what, measure{bridge: float64(n)}, func(v float64) string { return showBytes(int64(v)) }, want)
 }
 
-// rate prints a row of how often something is done in a second.
+// rate adds a round of how often something is done in a second.
 func (t *table) rate(what string, n float64, want target) {
-	t.row(what, "-", fmt.Sprintf("%.0f/s", n), "-", want, n >= want.rate)
+	t.add(what, measure{bridge: n}, func(v float64) string { return fmt.Sprintf("%.0f/s", v) }, want)
 }
 
-func (t *table) row(what, direct, bridge, ratio string, want target, ok bool) {
-	verdict := ""
-	switch {
-	case want == target{}:
-	case ok:
-		verdict = "ok"
-	default:
-		verdict = "MISS"
-		t.missed++
+// print prints the rows, counts those that miss, and begins anew.
+func (t *table) print() {
+	for _, r := range t.rows {
+		m := middle(r.rounds)
+		verdict := ""
+		switch {
+		case r.want == target{}:
+		case m.meets(r.want):
+			verdict = "ok"
+		default:
+			verdict = "MISS"
+			t.missed++
+		}
+		value := func(v float64) string {
+			if v == 0 {
+				return "-"
+			}
+			return r.show(v)
+		}
+		ratio := func(v float64) string {
+			if v == 0 || m.direct == 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%.2fx", m.ratio(v))
+		}
+		fmt.Fprintf(t.w, columns, r.what, value(m.direct), r.show(m.bridge), ratio(m.bridge), value(m.reads), ratio(m.reads), r.want, verdict)
 	}
-	fmt.Fprintf(t.w, "%-44s %10s %10s %8s %9s  %s\n", what, direct, bridge, ratio, want, verdict)
+	t.rows = nil
 }
 
 func show(d time.Duration) string {

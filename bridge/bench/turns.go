@@ -27,7 +27,7 @@ func (m *machine) turns(ctx context.Context, t *table) (err error) {
 		fmt.Fprintln(t.w, "sessions taking turns: not measured, there is no /proc here")
 		return nil
 	}
-	e, err := m.serve(ctx)
+	e, err := m.serve(ctx, map[string]any{})
 	if err != nil {
 		return err
 	}

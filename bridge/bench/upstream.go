@@ -22,7 +22,9 @@ const upstreamArg = "upstream"
 //	sleep  answers after 10 ms
 //	big    answers with a JSON text of 1 MB
 //
-// and, by -tools N, as many more that do what noop does. With -after D it begins to
+// and get_late and get_big, which do what sleep and big do, and, by -tools N, as many
+// more that do what noop does. By its name a tool get_* only reads, and the others may
+// change something. With -after D it begins to
 // answer so late, and if D is negative never.
 func serveUpstream(args []string) error {
 	flags := flag.NewFlagSet(upstreamArg, flag.ExitOnError)
@@ -49,16 +51,19 @@ func serveUpstream(args []string) error {
 	}
 
 	add("noop", "Answers at once", func(context.Context) string { return "ok" })
-	add("sleep", "Answers after 10 ms", func(ctx context.Context) string {
+	late := func(ctx context.Context) string {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		return "ok"
-	})
+	}
+	add("sleep", "Answers after 10 ms", late)
+	add("get_late", "Answers after 10 ms", late)
 	item := `{"id":12345,"name":"a thing","tags":["red","round"],"price":12.5},`
 	megabyte := "[" + strings.Repeat(item, 1<<20/len(item)) + "{}]"
 	add("big", "Answers with 1 MB", func(context.Context) string { return megabyte })
+	add("get_big", "Answers with 1 MB", func(context.Context) string { return megabyte })
 
 	subjects := []string{"issue", "branch", "invoice", "customer", "message", "calendar", "photo", "sensor", "order", "ticket"}
 	for i := range *more {

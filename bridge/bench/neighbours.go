@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// An attack is what a session does beside another one.
+type attack struct {
+	what, code string
+	atOnce     int    // scripts that it runs at once
+	ends       string // what the script returns; empty if it does not end by itself
+}
+
+var attacks = []attack{
+	{"4 x 1,000 searches", `return (await Promise.all(Array.from({length: 1000}, (_, i) => codemode.search_tools({query: "ticket " + i})))).length`, 4, `1000`},
+	{"4 x 1,000 calls", `return (await Promise.all(Array.from({length: 1000}, (_, id) => codemode.bench__get_issue_0({id})))).length`, 4, `1000`},
+	{"a loop", `for (;;);`, 1, ""},
+	{"memory", `const a = []; for (;;) a.push(new Array(1000).fill({}))`, 1, ""},
+}
+
+// neighbours compares the slowest evals of a session that is alone with those of one
+// beside which another session does all it can, and measures how soon that one is
+// answered afterwards.
+func (m *machine) neighbours(ctx context.Context, t *table) (err error) {
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		return err
+	}
+	e, err := m.serve(ctx, map[string]any{"bench": map[string]any{"command": self, "args": []string{upstreamArg, "-tools", "100"}}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	list, err := e.sessions(ctx, 2)
+	if err != nil {
+		return err
+	}
+	innocent, hostile := list[0], list[1]
+	for _, a := range attacks {
+		if a.ends != "" { // an attack that fails at once would be none
+			if err := hostile.eval(ctx, a.code, a.ends); err != nil {
+				return fmt.Errorf("%s: %w", a.what, err)
+			}
+		}
+		quiet, err := m.p99(ctx, innocent, func() error { return nil })
+		if err != nil {
+			return err
+		}
+		stop := hostile.attack(ctx, a)
+		beside, err := m.p99(ctx, innocent, func() error { return nil })
+		stop()
+		if err != nil {
+			return fmt.Errorf("an eval beside %s: %w", a.what, err)
+		}
+		t.times("p99 of an eval, quiet and beside "+a.what, quiet, beside, target{ratio: 2})
+		start := time.Now()
+		if err := hostile.eval(ctx, `return 1`, `1`); err != nil {
+			return fmt.Errorf("the eval after %s: %w", a.what, err)
+		}
+		t.times("  the next eval of the other one, after "+a.what, 0, time.Since(start), target{})
+	}
+	return closeAll(list)
+}
+
+// attack runs the scripts of an attack again and again until stop is called, which
+// waits for their ends.
+func (p *peer) attack(ctx context.Context, a attack) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var began, all sync.WaitGroup
+	began.Add(a.atOnce)
+	for range a.atOnce {
+		all.Go(func() {
+			began.Done()
+			for ctx.Err() == nil {
+				// It ends at a limit or when the measurement is over: an error either way.
+				_, _ = p.call(ctx, "eval", map[string]any{"code": a.code})
+			}
+		})
+	}
+	began.Wait()
+	return func() { cancel(); all.Wait() }
+}
