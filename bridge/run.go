@@ -420,7 +420,7 @@ func (r *run) explain(err error) error {
 			why += ": " + st.Why()
 		}
 		more := *unknown
-		more.Message = fmt.Sprintf("%s is unavailable: server %s is %s", unknown.Name, st.Name, why)
+		more.Message = fmt.Sprintf("%s is unavailable: server %s (%s)", unknown.Name, st.Name, why)
 		if st.State == upstream.Connecting && st.Login == "" {
 			more.Message = fmt.Sprintf("server %s of %s is still connecting: run the same script again in a moment, nothing in it has to be corrected", st.Name, unknown.Name)
 		}

@@ -123,6 +123,14 @@ func TestDoctorTried(t *testing.T) {
 			return f
 		}()},
 		{Trial{State: "failed", Why: "it did not answer the handshake within 30s"}, failing("s", "it did not answer the handshake within 30s", "start its command by hand to see what it waits for, or raise its connectTimeout; codemode-bridge servers disable s --config c.json does without it")},
+		{Trial{withheld: "npx may lack X: write it"}, failing("s", "it has not answered within 1ns", "npx may lack X: write it; or start it by hand to see why, or give it longer with --timeout")},
+		{Trial{State: "failed", Why: "it ended; its stderr ends: npm error network", withheld: "npx may lack X: write it"}, func() Finding {
+			f := failing("s", "it ended", "npx may lack X: write it; or codemode-bridge servers test s --config c.json tries again; codemode-bridge servers disable s --config c.json does without it")
+			f.Said = []string{"npm error network"}
+			return f
+		}()},
+		{Trial{State: "failed", Why: "it ended", withheld: "npx may lack X: write it"}, failing("s", "it ended", "codemode-bridge servers test s --config c.json tries again; codemode-bridge servers disable s --config c.json does without it")},
+		{Trial{OK: true, State: "connected", Tools: []string{"a"}, Took: 3, withheld: "npx may lack X: write it"}, fine("s", "1 tool, in 3 ms")},
 		{Trial{State: "failed", Why: "starting the process: no such file"}, failing("s", "starting the process: no such file", "install the program, or write where it is")},
 	} {
 		test.trial.Name = "s"

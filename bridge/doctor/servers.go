@@ -125,6 +125,10 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	default:
 		f = failing(t.Name, why, again+" tries again; "+without)
 	}
+	mute := t.State == "" || strings.HasPrefix(why, "it did not answer the handshake")
+	if t.withheld != "" && (mute || !t.OK && strings.Contains(said, "npm err")) {
+		f.Do = t.withheld + "; or " + f.Do
+	}
 	if said != "" {
 		f.Said = strings.Split(said, " | ")
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,8 @@ type Trial struct {
 
 	kept  *upstream.BoxStatus // what kept its program; nil if it ran none here
 	lacks []string            // the steps of its box that do not hold
+
+	withheld string // the variables of ours that may be why it does not answer, and what to do; may be empty
 }
 
 // A TriedBox is how the box of a server held.
@@ -115,7 +118,7 @@ func Try(ctx context.Context, spec upstream.Spec, version string, asks func(serv
 		if why != "" && !waits {
 			why = "; " + why
 		}
-		return Trial{Name: spec.Name, Why: why} // what comes after that it has not answered
+		return Trial{Name: spec.Name, Why: why, withheld: withheld(spec, os.LookupEnv)} // what comes after that it has not answered
 	}
 	for told := ""; asks != nil && ctx.Err() == nil; {
 		link := set.Status()[0].Login
@@ -131,7 +134,7 @@ func Try(ctx context.Context, spec upstream.Spec, version string, asks func(serv
 		case <-ctx.Done():
 		}
 	}
-	r := Trial{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}}
+	r := Trial{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}, withheld: withheld(spec, os.LookupEnv)}
 	for _, s := range set.Status() {
 		r.OK = s.State == upstream.Connected
 		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err

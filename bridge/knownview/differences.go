@@ -49,7 +49,7 @@ func Findings(server string, r known.Recognition, listed []Listed, part bool) []
 		}
 		return []Finding{{Text: fmt.Sprintf("it is not accepted as %s: %s", r.Said, canon.Escape(r.Why)), Do: toAccept(server, r, said)}}
 	case r.Accepted:
-		return differences(r.Server, listed, part)
+		return differences(r, listed, part)
 	case r.Verified:
 		return []Finding{{Notice: true, Text: fmt.Sprintf("it is started like %s, which is known, and what is known is not accepted: its calls are guessed", name), Do: toAccept(server, r, name)}}
 	case name == "" && r.Why != "":
@@ -76,7 +76,8 @@ func toAccept(server string, r known.Recognition, name string) string {
 }
 
 // differences are where the tools that a server lists are not what is known of them.
-func differences(s known.Server, listed []Listed, part bool) (found []Finding) {
+func differences(r known.Recognition, listed []Listed, part bool) (found []Finding) {
+	s := r.Server
 	if listed == nil {
 		return nil
 	}
@@ -102,7 +103,7 @@ func differences(s known.Server, listed []Listed, part bool) (found []Finding) {
 		}
 	}
 	see := "servers known " + s.Name
-	if s.Verified != "" {
+	if s.Verified != "" && r.Version != s.Verified { // which may be why
 		see = fmt.Sprintf("start version %s, with which it was compared, or see what is known: %s", s.Verified, see)
 	}
 	for _, one := range []struct {

@@ -151,6 +151,23 @@ func TestOptionalTools(t *testing.T) {
 	}
 }
 
+// Who starts the version that was compared is not told to start it.
+func TestVersionThatWasCompared(t *testing.T) {
+	t.Parallel()
+	s, _ := known.Find("everything")
+	for version, want := range map[string]string{
+		s.Verified: "servers known everything",
+		"":         "start version " + s.Verified + ", with which it was compared, or see what is known: servers known everything",
+		"2020.1.1": "start version " + s.Verified + ", with which it was compared, or see what is known: servers known everything",
+	} {
+		r := known.Recognition{Match: known.Match{Server: s, Version: version, Verified: true}, Accepted: true}
+		found := knownview.Findings("every", r, []knownview.Listed{{Name: "new"}}, true)
+		if len(found) != 1 || found[0].Do != want {
+			t.Errorf("of version %q it says %+v, want %q", version, found, want)
+		}
+	}
+}
+
 // What a verified server listed when it was verified differs in nothing.
 func TestVerifiedServersDoNotDiffer(t *testing.T) {
 	t.Parallel()

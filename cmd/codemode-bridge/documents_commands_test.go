@@ -125,6 +125,52 @@ func TestDocumentsNameCommands(t *testing.T) {
 	}
 }
 
+// subcommand matches a command in a code span without the program's name before it.
+var subcommand = regexp.MustCompile("^`([a-z]+) ([a-z][a-z-]*)")
+
+// Documents name no older spelling of a command but where they say that it is one. The
+// changelog tells what was.
+func TestDocumentsNameNoOlderSpelling(t *testing.T) {
+	t.Parallel()
+	known := map[string][]string{}
+	below := func(command ...string) []string {
+		name := strings.Join(command, " ")
+		if _, ok := known[name]; !ok {
+			out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
+			if err != nil {
+				t.Fatalf("%s --help: %v", name, err)
+			}
+			known[name] = readHelp(string(out)).commands
+		}
+		return known[name]
+	}
+	seen, tables := 0, 0
+	for _, f := range readFiles(t, filepath.Join("..", "..")) {
+		if path.Ext(f.Path) != ".md" || strings.Contains(f.Path, "testdata/") || f.Path == "CHANGELOG.md" {
+			continue
+		}
+		text := f.Text
+		if before, table, ok := strings.Cut(text, "\n| older | now |\n"); ok {
+			_, after, _ := strings.Cut(table, "\n\n")
+			text = before + "\n" + after
+			tables++
+		}
+		for _, span := range codeSpan.FindAllString(fences.ReplaceAllString(text, ""), -1) {
+			m := subcommand.FindStringSubmatch(span)
+			if m == nil || !slices.Contains(below(), m[1]) || len(below(m[1])) == 0 {
+				continue
+			}
+			seen++
+			if !slices.Contains(below(m[1]), m[2]) {
+				t.Errorf("%s: %s: there is no command %s %s", f.Path, span, m[1], m[2])
+			}
+		}
+	}
+	if seen < 100 || tables != 1 {
+		t.Errorf("only %d commands were found, and %d tables of older spellings", seen, tables)
+	}
+}
+
 func TestCommandRuleCanFail(t *testing.T) {
 	t.Parallel()
 	help := func(command ...string) commandHelp {

@@ -100,7 +100,7 @@ func rootCommand(con *console) *cobra.Command {
 		if c.HasSubCommands() && c.RunE == nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return &cli.UsageError{Err: fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())}
+					return cli.UnknownCommand(c, args[0])
 				}
 				return c.Help()
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
@@ -96,7 +97,7 @@ func listAll(ctx context.Context, con *console, cfg *config.Config) (map[string]
 		return nil, err
 	}
 	logins := logins(con)
-	said := con.Wait(cfg.ServerNames())
+	said := con.Wait(slices.DeleteFunc(cfg.ServerNames(), func(name string) bool { return cfg.Servers[name].Disabled }))
 	tried := doctor.TryAll(ctx, specsWithLogins(cfg, logins, con.Env), version, pinTime, said.Answered)
 	said.Close()
 	logins.Close()

@@ -32,6 +32,16 @@ type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
+// UnknownCommand says that a command has no subcommand of that name, and which is meant.
+func UnknownCommand(c *cobra.Command, name string) error {
+	c.SuggestionsMinimumDistance = max(c.SuggestionsMinimumDistance, 2)
+	hint := " (" + c.CommandPath() + " --help lists its commands)"
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &UsageError{fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), hint)}
+}
+
 // NoArgs and the functions below check how many arguments a command was given. The
 // error is a UsageError.
 func NoArgs(c *cobra.Command, args []string) error { return MaxArgs(0)(c, args) }

@@ -156,6 +156,14 @@ func addServer(ctx context.Context, con *Bridge, name string, text config.JSONC,
 	if legal := config.ServerName(name); legal != name {
 		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
+	there := &cli.UsageError{Err: fmt.Errorf("the configuration has a server %q already; --force replaces it", name)}
+	cfg, err := con.Load() // before anybody is told or asked something about a server that cannot be added
+	if err != nil {
+		return err
+	}
+	if _, has := cfg.Servers[name]; has && !replace {
+		return there
+	}
 	words, says := setup.Known(text)
 	if !con.JSON {
 		con.Told("%s is %s", name, words)
@@ -176,7 +184,7 @@ func addServer(ctx context.Context, con *Bridge, name string, text config.JSONC,
 		con.Told("%s", setup.SessionsOf(name))
 	}
 	done := "added"
-	err := con.Edit(func(old []byte, cfg *config.Config) ([]byte, error) {
+	err = con.Edit(func(old []byte, cfg *config.Config) ([]byte, error) {
 		text := text
 		if accepted && !accept.Unconfined {
 			var err error
@@ -184,11 +192,11 @@ func addServer(ctx context.Context, con *Bridge, name string, text config.JSONC,
 				return nil, err
 			}
 		}
-		next, there, err := setup.AddServer(old, cfg, name, text, replace)
+		next, replaced, err := setup.AddServer(old, cfg, name, text, replace)
 		switch {
 		case errors.Is(err, setup.ErrThere):
-			return nil, &cli.UsageError{Err: fmt.Errorf("the configuration has a server %q already; --force replaces it", name)}
-		case there:
+			return nil, there
+		case replaced:
 			done = "replaced"
 		}
 		return next, err

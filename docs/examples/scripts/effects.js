@@ -17,5 +17,6 @@ return count;
 //     |               ^
 //   8 | console.log("notes:", count);
 //   9 |
+// Hint: nothing is kept between scripts: pass data in `input`, return what is needed later
 // Effects: calls: 2 done. Done, and not known to be repeatable, so don't repeat: shop__create_note (call 1), shop__create_note (call 2). Run r4pwo6.
 // [exit code 1]
