@@ -88,17 +88,12 @@ func (ro *roster) disconnect(sess *session) {
 // flushOthers has what the session's other runs have done written, before a run reads
 // what they left: handles.
 func (ro *roster) flushOthers(ctx context.Context, r *run) error {
-	ro.mu.Lock()
-	var others []*run
-	for _, other := range ro.live {
+	live, _ := ro.runs()
+	for _, other := range live {
 		if other != r && other.session == r.session {
-			others = append(others, other)
-		}
-	}
-	ro.mu.Unlock()
-	for _, other := range others {
-		if err := other.gate.Flush(ctx); err != nil {
-			return err
+			if err := other.gate.Flush(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -22,7 +22,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +30,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/turns"
 	"codemode-bridge/profiles"
 )
 
@@ -62,6 +60,9 @@ type Options struct {
 	// Previewed, if not nil, is told what could be read of a script before it makes a
 	// call. It must not block.
 	Previewed func(analysis.Report)
+	// Turn, if not nil, does work that needs only the processor when it is the session's
+	// turn. The error is the end of ctx before that. Nil does it at once.
+	Turn func(ctx context.Context, session string, work func()) error
 	// Approvers reports whether anybody could answer on an authenticated channel;
 	// nil means that nobody ever can.
 	Approvers func() bool
@@ -98,7 +99,7 @@ type Gate struct {
 	now       func() time.Time
 	view      atomic.Pointer[View]
 	met       acquaintance
-	turns     *turns.Queue // for what needs only the processor
+	turn      func(ctx context.Context, session string, work func()) error
 }
 
 // New makes a gate that decides on view until [Gate.Replace] is called.
@@ -121,10 +122,13 @@ func New(view *View, o Options) *Gate {
 	if o.Gather == nil {
 		o.Gather = func(context.Context) {}
 	}
+	if o.Turn == nil {
+		o.Turn = func(_ context.Context, _ string, work func()) error { work(); return nil }
+	}
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now, turns: turns.New(runtime.GOMAXPROCS(0))}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now, turn: o.Turn}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)
@@ -230,7 +234,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	r.decide(view, made)
 	var wrong *ArgumentError
-	if err := r.InTurn(ctx, func() { made.notes, wrong = view.check(tool, args, r.bound(view)) }); err != nil {
+	if err := g.turn(ctx, r.Session, func() { made.notes, wrong = view.check(tool, args, r.bound(view)) }); err != nil {
 		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
 	if wrong != nil && made.decision.Disposition != profiles.Deny {
@@ -288,12 +292,9 @@ func (g *Gate) consult(ctx context.Context, r *Run, made *call) error {
 // way.
 func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	if c.tool.Server == "" && !c.tool.Method {
-		var reply json.RawMessage
-		var err error
-		if ended := r.InTurn(ctx, func() { reply, err = discover(view, r, c) }); ended != nil {
-			return nil, ended
-		}
-		return reply, err
+		var found json.RawMessage
+		err := g.InTurn(ctx, r, func() (err error) { found, err = discover(view, r, c); return err })
+		return found, err
 	}
 	if r.CallTimeout > 0 {
 		var cancel context.CancelFunc

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"codemode-bridge/bridge/turns"
 	"codemode-bridge/profiles"
 )
 
@@ -17,6 +18,7 @@ import (
 func TestSessionsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, profiles.Spec{}, &fakeCaller{}, &book{})
+		g.turn = turns.New(runtime.GOMAXPROCS(0)).Do
 		busy := beginIn(t, g, "busy")
 		quiet := beginIn(t, g, "quiet")
 
@@ -24,7 +26,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 		done := make(chan struct{}, 4000)
 		for range cap(done) {
 			go func() {
-				_ = busy.InTurn(t.Context(), func() { <-work })
+				_ = g.InTurn(t.Context(), busy, func() error { <-work; return nil })
 				done <- struct{}{}
 			}()
 		}
@@ -51,7 +53,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 		// A run that has ended waits for no turn.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := quiet.InTurn(ctx, func() { t.Error("work of a run that has ended") }); !errors.Is(err, context.Canceled) {
+		if err := g.InTurn(ctx, quiet, func() error { t.Error("work of a run that has ended"); return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		close(work)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/turns"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
 	"codemode-bridge/cmd/codemode-bridge/running"
@@ -108,7 +110,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(runtime.GOMAXPROCS(0)).Do})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
