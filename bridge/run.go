@@ -371,9 +371,11 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
 		var value json.RawMessage
-		var err error
-		ended := r.runner.o.Gate.InTurn(ctx, r.gate.Session, func() { value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path) })
-		if err = errors.Join(ended, err); err != nil {
+		read := func() (err error) {
+			value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path)
+			return err
+		}
+		if err := r.runner.o.Gate.InTurn(ctx, r.gate, read); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
 		return sandbox.Reply{Value: value}, nil

@@ -30,10 +30,13 @@ func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	return text.Bytes(), err
 }
 
-// InTurn does work of a session that needs only the processor when it is its turn: see
-// Options.Turn.
-func (g *Gate) InTurn(ctx context.Context, session string, work func()) error {
-	return g.turn(ctx, session, work)
+// InTurn does work of a run that needs only the processor, when it is its session's turn.
+// The error is that of the work, or the end of ctx before the turn.
+func (g *Gate) InTurn(ctx context.Context, r *Run, work func() error) (err error) {
+	if ended := g.turn(ctx, r.Session, func() { err = work() }); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // maxRemarks bounds how many remarks a run keeps: it may search in a loop.

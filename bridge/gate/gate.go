@@ -60,8 +60,8 @@ type Options struct {
 	// Previewed, if not nil, is told what could be read of a script before it makes a
 	// call. It must not block.
 	Previewed func(analysis.Report)
-	// Turn, if not nil, does work of a session that needs only the processor when it is its turn, or
-	// returns the end of ctx: see package turns.
+	// Turn, if not nil, does work that needs only the processor when it is the session's
+	// turn. The error is the end of ctx before that. Nil does it at once.
 	Turn func(ctx context.Context, session string, work func()) error
 	// Approvers reports whether anybody could answer on an authenticated channel;
 	// nil means that nobody ever can.
@@ -124,6 +124,9 @@ func New(view *View, o Options) *Gate {
 	}
 	if o.Gather == nil {
 		o.Gather = func(context.Context) {}
+	}
+	if o.Turn == nil {
+		o.Turn = func(_ context.Context, _ string, work func()) error { work(); return nil }
 	}
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
@@ -234,7 +237,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	r.decide(view, made)
 	var wrong *ArgumentError
-	if err := g.InTurn(ctx, r.Session, func() { made.notes, wrong = view.check(tool, args, r.bound(view)) }); err != nil {
+	if err := g.turn(ctx, r.Session, func() { made.notes, wrong = view.check(tool, args, r.bound(view)) }); err != nil {
 		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
 	if wrong != nil && made.decision.Disposition != profiles.Deny {
@@ -292,12 +295,9 @@ func (g *Gate) consult(ctx context.Context, r *Run, made *call) error {
 // way.
 func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	if c.tool.Server == "" && !c.tool.Method {
-		var reply json.RawMessage
-		var err error
-		if ended := g.InTurn(ctx, r.Session, func() { reply, err = discover(view, r, c) }); ended != nil {
-			return nil, ended
-		}
-		return reply, err
+		var found json.RawMessage
+		err := g.InTurn(ctx, r, func() (err error) { found, err = discover(view, r, c); return err })
+		return found, err
 	}
 	if r.CallTimeout > 0 {
 		var cancel context.CancelFunc

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -17,7 +18,7 @@ import (
 func TestSessionsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, profiles.Spec{}, &fakeCaller{}, &book{})
-		g.turn = turns.New(2).Do
+		g.turn = turns.New(runtime.GOMAXPROCS(0)).Do
 		busy := beginIn(t, g, "busy")
 		quiet := beginIn(t, g, "quiet")
 
@@ -25,7 +26,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 		done := make(chan struct{}, 4000)
 		for range cap(done) {
 			go func() {
-				_ = g.InTurn(t.Context(), busy.Session, func() { <-work })
+				_ = g.InTurn(t.Context(), busy, func() error { <-work; return nil })
 				done <- struct{}{}
 			}()
 		}
@@ -52,7 +53,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 		// A run that has ended waits for no turn.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := g.InTurn(ctx, quiet.Session, func() { t.Error("work of a run that has ended") }); !errors.Is(err, context.Canceled) {
+		if err := g.InTurn(ctx, quiet, func() error { t.Error("work of a run that has ended"); return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		close(work)

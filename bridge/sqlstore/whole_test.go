@@ -260,8 +260,7 @@ func TestOneProcessVerifies(t *testing.T) {
 	})
 }
 
-// A verification rests nine times as long as it works, and goes on while rows are
-// pruned and written.
+// A verification goes on while rows are pruned and written.
 func TestVerificationBesideOthers(t *testing.T) {
 	o := longLog(t, rowsOfLong)
 	var half time.Time

@@ -73,6 +73,7 @@ func TestCanaries(t *testing.T) {
 	}
 	h := newHome(t, config, "SECRET_ENVIRONMENT="+c["a server's environment"], "SECRET_HEADER="+c["a header"], "SECRET_VARIABLE="+c["a variable"],
 		"DBUS_SESSION_BUS_ADDRESS="+bus, "GONOPROXY="+c["a command"])
+	quietGo(t, h.dir)
 
 	bridge := h.connect()
 	script := fmt.Sprintf(`

@@ -132,11 +132,11 @@ func TestInitMovesSecrets(t *testing.T) {
 func TestJSONOfADocumentRunsNothingUnasked(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, `{"servers": {}}`)
-	ran := filepath.Join(c.home, "ran")
-	c.env = []string{"GOENV=" + ran}
+	ran := filepath.Join(c.home, "ran") // in the folder of the configuration
 	for _, answer := range []string{"n", "y"} {
-		term := onTerminal(t, c.program("", "servers", "add", "web", `{"url": "http://127.0.0.1:1/mcp", "headers": {"A": "${exec:go env -w GONOPROXY=x}"}}`), "")
-		term.shows("(runs a command); add it? [y/N]")
+		term := onTerminal(t, c.program("", "servers", "add", "web", `{"url": "http://127.0.0.1:1/mcp", "headers": {"A": "${exec:mkdir ran}"}}`), "")
+		term.shows("${exec:mkdir ran} (runs a")
+		term.shows("add it? [y/N]")
 		term.types(answer + "\r")
 		<-term.ended
 		_, err := os.Stat(ran)

@@ -55,12 +55,27 @@ func heldSecrets(servers string) string {
 }`, servers)
 }
 
+// quietGo has the go command, which tests name as a program that there is everywhere, start
+// no process of its own that writes into home after it has ended. Elsewhere than on Linux it
+// looks for that in another folder.
+func quietGo(t *testing.T, home string) {
+	t.Helper()
+	for _, config := range []string{home, filepath.Join(home, ".config")} { // with XDG_CONFIG_HOME, and without
+		folder := filepath.Join(config, "go", "telemetry")
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		privateFile(t, filepath.Join(folder, "mode"), "off\n")
+	}
+}
+
 func TestCommandForASecretWaitsForAnApprover(t *testing.T) {
 	t.Parallel()
 	b := &heldBench{commandLine: newCommandLine(t, heldSecrets(""))}
 	b.serving.file = b.commandLine.file
 	ran := filepath.Join(b.home, "ran")
 	b.env = []string{"GOENV=" + ran}
+	quietGo(t, b.home)
 	privateFile(t, filepath.Join(b.home, "ann"), annsToken+"\n")
 	b.start()
 	has := func() bool {
@@ -106,6 +121,7 @@ func TestCommandsAskForTheSecretsOfTheirServers(t *testing.T) {
 	privateFile(t, filepath.Join(h.dir, "token"), "canary-token-0123456789\n")
 	ran := filepath.Join(h.dir, "ran")
 	h.env = append(h.env, "GOENV="+ran)
+	quietGo(t, h.dir)
 	has := func() bool {
 		_, err := os.Stat(ran)
 		return err == nil

@@ -27,10 +27,9 @@ var asks = [][]string{
 	{"servers", "list", "--json"},
 	{"tools", "list", "--json"},
 	{"tools", "list", "--server", "once", "--json"},
-	{"tools", "search", "write", "--json"},
 	{"tools", "show", "once__write", "--json"},
 	{"profiles", "explain", "-", "once__write", "--json"},
-	{"profiles", "check", "--json"},
+	{"check", "--tools", "--json"},
 }
 
 // Commands say the same of servers and tools whether they connect to the servers or ask
