@@ -42,7 +42,7 @@ func main() {
 	}
 
 	bridge := flag.String("bridge", "bin/codemode-bridge", "the binary to measure; its worker is found beside it")
-	rounds := flag.Int("rounds", 200, "repetitions of the short measurements, a third of them in each round; the long ones take a tenth")
+	rounds := flag.Int("rounds", 120, "repetitions of the short measurements, a third of them in each round; the long ones take a tenth")
 	strict := flag.Bool("strict", false, "exit with 1 if a target is missed")
 	flag.Parse()
 

@@ -63,7 +63,7 @@ func (m *machine) neighbours(ctx context.Context, t *table) (err error) {
 		if err := hostile.eval(ctx, `return 1`, `1`); err != nil {
 			return fmt.Errorf("the eval after %s: %w", a.what, err)
 		}
-		t.times("  the next eval of the other one, after "+a.what, 0, time.Since(start), target{})
+		t.times("  its own next eval, after "+a.what, 0, time.Since(start), target{})
 	}
 	return closeAll(list)
 }
