@@ -105,7 +105,7 @@ func fakeMain(s script) {
 		os.Exit(3)
 	case "says": // and goes on when its stdin ends
 		fmt.Fprintln(os.Stderr, "loading with "+os.Getenv("SECRET"))
-		defer func() { select {} }()
+		defer time.Sleep(time.Hour) // not select {}: the runtime ends a program in which nothing else waits
 	case "banner":
 		fmt.Print("\xEF\xBB\xBFWelcome to the fake server!\r\n\r\n{\"level\":\"info\"}\n[1,2]\n{\"jsonrpc\":\"2.0\"\n")
 	case "flood":
@@ -125,13 +125,14 @@ func fakeMain(s script) {
 			if _, err := fmt.Println("y"); err != nil {
 				os.Exit(0)
 			}
+			time.Sleep(time.Millisecond)
 		}
 	case "stubborn", "family":
 		signal.Ignore(syscall.SIGTERM)
 		if word == "family" {
 			family(arg)
 		}
-		defer func() { select {} }() // stdin has ended; it goes on
+		defer time.Sleep(time.Hour) // stdin has ended; it goes on
 	case "orphans":
 		family(arg)
 	case "stderr": // without end
@@ -170,7 +171,7 @@ func fakeMain(s script) {
 			_ = os.WriteFile(arg, nil, 0o600)
 			os.Exit(0)
 		}()
-		defer func() { select {} }() // the end of stdin is not enough
+		defer time.Sleep(time.Hour) // the end of stdin is not enough
 	case "env":
 		_ = os.WriteFile(arg, []byte(strings.Join(os.Environ(), "\n")), 0o600)
 	}
