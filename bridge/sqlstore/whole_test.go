@@ -18,6 +18,15 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
+// long leaves a test out of a short run, which the race detector makes slow: it reads long
+// logs again and again, with the goroutines of TestOneProcessVerifies.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short reads few long logs")
+	}
+}
+
 // longLog makes a closed log of n rows, of which the last have not settled.
 func longLog(t testing.TB, n int) Options {
 	t.Helper()
@@ -75,6 +84,7 @@ const rowsOfLong = 2*checkedTail + 2_500
 // Damage before the mark is not found when the log is opened, but by audit verify, and
 // within a day by every bridge that has the log open; and from then on at once.
 func TestOldDamageIsFoundWithinADay(t *testing.T) {
+	long(t)
 	o := longLog(t, rowsOfLong)
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
@@ -120,6 +130,7 @@ func TestOldDamageIsFoundWithinADay(t *testing.T) {
 // Whatever is done to the note of the last verification, the damage that it should
 // hide is found no later.
 func TestForgedNote(t *testing.T) {
+	long(t)
 	master := longLog(t, rowsOfLong)
 	for name, forge := range map[string]func(t *testing.T, file string, old []byte){
 		"removed": func(t *testing.T, file string, _ []byte) { must(t, os.Remove(file)) },
@@ -162,6 +173,7 @@ func TestForgedNote(t *testing.T) {
 // A verification that its process did not end is gone on with, for a day: the note of
 // an unfinished one that is put back again and again hides nothing for longer.
 func TestVerificationGoesOn(t *testing.T) {
+	long(t)
 	o := longLog(t, rowsOfLong)
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
@@ -197,6 +209,7 @@ func TestVerificationGoesOn(t *testing.T) {
 
 // So is the note of one that only has the last rows left.
 func TestOldNoteOfAnAlmostWholeLog(t *testing.T) {
+	long(t)
 	o := longLog(t, rowsOfLong)
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
@@ -224,6 +237,7 @@ func TestOldNoteOfAnAlmostWholeLog(t *testing.T) {
 
 // A lock that cannot be had keeps nobody from verifying for longer than a day.
 func TestLockThatCannotBeHad(t *testing.T) {
+	long(t)
 	o := longLog(t, rowsOfLong)
 	must(t, os.Mkdir(o.verifiedFile()+".lock", 0o700))
 	synctest.Test(t, func(t *testing.T) {
@@ -292,6 +306,7 @@ func TestVerificationBesideOthers(t *testing.T) {
 
 // What can be found in a long log without reading all of it is found when it is opened.
 func TestLongLogAtItsStart(t *testing.T) {
+	long(t)
 	master := longLog(t, rowsOfLong)
 	for name, row := range map[string]struct {
 		damage []string
