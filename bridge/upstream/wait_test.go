@@ -25,7 +25,7 @@ func silentServer(t *testing.T) Spec {
 func TestAwaitWaitsForNoOther(t *testing.T) {
 	broken := script{Start: "exit"}.stdio(t)
 	broken.Name = "broken"
-	s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, script{}.stdio(t), silentServer(t), broken)
+	s := open(t, Options{MaxRestarts: 1, RetryMax: time.Hour}, script{}.stdio(t), silentServer(t), broken) // broken is not tried again, whenever it is awaited
 	s.Await(t.Context(), "fake")
 	if len(s.Tools()["fake"]) == 0 {
 		t.Error("it has listed no tools")
@@ -33,7 +33,7 @@ func TestAwaitWaitsForNoOther(t *testing.T) {
 	s.Await(t.Context(), "broken")
 	s.Await(t.Context(), "unknown")
 	for _, st := range s.Status() {
-		if want := map[string]State{"fake": Connected, "silent": Connecting, "broken": Failed}[st.Name]; st.State != want {
+		if want := map[string]State{"fake": Connected, "silent": Connecting, "broken": Parked}[st.Name]; st.State != want {
 			t.Errorf("%s is %s, want %s", st.Name, st.State, want)
 		}
 	}
