@@ -439,7 +439,7 @@ func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case kept: // it may count later
+	case kept, !p.life.alive(): // it may count later: the bridge died, before or after it was written
 	case !counts:
 		n.model.yeses, n.model.grants = yeses, grants
 	default:

@@ -23,6 +23,12 @@ document.addEventListener("change", ({target}) => {
 	if (target.matches(".call, [name=scope]")) label(target.closest("article"));
 });
 
+// What is in sight counts anew when somebody comes back. Nothing listens for that before all
+// scripts are loaded: it may happen between two of them.
+document.addEventListener("visibilitychange", () => { if (!document.hidden) everythingAppears(); });
+window.addEventListener("focus", everythingAppears);
+window.addEventListener("resize", () => watchEnds());
+
 // keys: one letter each, and not in a field, with another key, or held down.
 document.addEventListener("keydown", (event) => {
 	const target = event.target instanceof Element ? event.target : document.body;

@@ -29,8 +29,6 @@ function everythingAppears() {
 	all("article.request, .row").filter((element) => shownAt.has(element)).forEach(appeared);
 	readyAll();
 }
-document.addEventListener("visibilitychange", () => { if (!document.hidden) everythingAppears(); });
-window.addEventListener("focus", everythingAppears);
 
 // A mark stands at the end of what must be read, and of each part of it that can
 // be folded up. It was in sight when it was between the header and the buttons.
@@ -50,7 +48,6 @@ function watchEnds(article = $("#detail article")) {
 	}, {rootMargin: `-${top}px 0px -${bottom}px 0px`});
 	all(".end", article).filter((mark) => !read.has(mark)).forEach((mark) => marks.observe(mark));
 }
-window.addEventListener("resize", () => watchEnds());
 
 const unread = (article) => all(".end", article).filter((mark) => !read.has(mark));
 
