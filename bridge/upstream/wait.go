@@ -53,8 +53,14 @@ func (s *Set) Await(ctx context.Context, server string) {
 	s.mu.Lock()
 	one := s.servers[server]
 	s.mu.Unlock()
-	if one != nil {
-		one.awaitTools(ctx)
+	if one == nil {
+		return
+	}
+	one.awaitTools(ctx)
+	select { // it is not Pending any more
+	case <-one.ready:
+	case <-one.life.Done():
+	case <-ctx.Done():
 	}
 }
 

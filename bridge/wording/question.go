@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
@@ -23,11 +24,11 @@ type row struct {
 }
 
 // questionWidth is about how much of its values a question has, and rowWidth how much
-// the row of one of several calls, which has rowRest columns of other words.
+// the row of one of several calls, which has rowRest columns of other words and its number.
 const (
 	questionWidth = 2*promptWidth + 16
 	rowWidth      = 2*promptWidth - 24
-	rowRest       = len("• Call 10, to come: Create issue in , and 10 more arguments")
+	rowRest       = len("• Call , to come: Create issue in , and 10 more arguments")
 )
 
 // ask makes the question, with what is known of where its values lead, and the rows
@@ -145,9 +146,8 @@ func (d *Description) askSeveral(r approval.Request, calls []approval.Item) {
 		least = promptCall * promptWidth
 	}
 	for n, i := range calls {
-		fields := d.Calls[n].Fields
 		one := row{least: least}
-		said := factsOf(i, fields)
+		said := factsOf(i, d.Calls[n].Fields)
 		risk := riskOf(i.Decision, &said)
 		for _, f := range said {
 			if !inside || f.about != "inside" {
@@ -157,11 +157,6 @@ func (d *Description) askSeveral(r approval.Request, calls []approval.Item) {
 		if risk.plain != "" {
 			one.risk, high = risk, append(high, risk)
 		}
-		question, told := questionOf(i, fields, min(rowWidth, least-rowRest-columns(one.said(least/3))))
-		if !i.About.Accepted || doing(i) == nil {
-			question.dialog = named(canon.Escape(i.Path())).dialog
-		}
-		one.begin, one.fields = question.dialog, without(fields, told)
 		d.said.rows = append(d.said.rows, one)
 	}
 	switch {
@@ -176,6 +171,15 @@ func (d *Description) askSeveral(r approval.Request, calls []approval.Item) {
 		d.said.risk = say("All of them are HIGH.")
 	case len(high) > 1:
 		d.said.risk = say("%d of them are HIGH.", len(high))
+	}
+	for n, i := range calls { // beside what its row has to say
+		one, call := &d.said.rows[n], d.Calls[n]
+		taken := rowRest + len(strconv.Itoa(call.Number)) + columns(one.said(least/3))
+		question, told := questionOf(i, call.Fields, min(rowWidth, least-taken))
+		if !i.About.Accepted || doing(i) == nil {
+			question.dialog = named(canon.Escape(i.Path())).dialog
+		}
+		one.begin, one.fields = question.dialog, without(call.Fields, told)
 	}
 }
 
