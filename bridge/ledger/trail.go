@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,8 +17,13 @@ const (
 	trailTime = 5 * time.Millisecond
 )
 
-// maxDeferred is how many bytes may wait, about.
-const maxDeferred = 1 << 20
+const (
+	// maxDeferred is how many bytes may wait, about.
+	maxDeferred = 1 << 20
+	// together is how many rows, of records and of journals, a trail writes in one transaction, about. A script
+	// that makes hundreds of calls at once would else have other sessions wait for all of them.
+	together = 32
+)
 
 // ErrTrailLost: a deferred record of the run was not written, so nothing that
 // followed it may be seen.
@@ -30,9 +36,10 @@ var ErrTrailLost = errors.New("what the run did could not be written down")
 // or the record's done was called.
 //
 //	Defer  ──▶ queue ──────────────┐
-//	Record ──▶ queue ─▶ one writes all that is queued ─▶ Recorder.Record(a, b, c)
+//	Record ──▶ queue ─▶ one writes what is queued ─▶ Recorder.Record(a, b, c)
 //	timer  ────────────────────────┘   the others wait
 //
+// A transaction has a bounded number of rows, and only those whose records are written are woken.
 // If a deferred record is not written, the trail is lost: lost is called once, and no
 // later record is written except the run's last.
 type Trail struct {
@@ -42,7 +49,7 @@ type Trail struct {
 	lost   func(error)
 
 	mu       sync.Mutex
-	moved    sync.Cond // of mu: a write is over
+	waiting  []waiting // until a write is over, those with the oldest records first
 	queue    []*trailed
 	bytes    int  // in the queue, about
 	received int  // records
@@ -62,6 +69,12 @@ type trailed struct {
 	err      error
 }
 
+// A waiting writer has a record in the queue, or in what another writes.
+type waiting struct {
+	records int           // that must be finished
+	over    chan struct{} // closed when they are, or when it is to write
+}
+
 // Entries are journal entries that are written together with a record. Done, if not nil,
 // is told whether that was written, before any later record is.
 type Entries struct {
@@ -77,7 +90,6 @@ func NewTrail(to Recorder, fill func(*Record), defers bool, lost func(error)) *T
 	if defers {
 		t.within = MaxDelay - trailTime
 	}
-	t.moved.L = &t.mu
 	return t
 }
 
@@ -110,7 +122,7 @@ func (t *Trail) Defer(ctx context.Context, r Record, e Entries) error {
 	}
 	if t.timer == nil {
 		ctx := context.WithoutCancel(ctx)
-		t.timer = time.AfterFunc(t.within, func() { _ = t.Flush(ctx) }) // lost says it
+		t.timer = time.AfterFunc(t.within, func() { t.late(ctx) })
 	}
 	return nil
 }
@@ -121,6 +133,14 @@ func (t *Trail) Flush(ctx context.Context) error {
 	defer t.mu.Unlock()
 	t.awaitLocked(ctx, t.received)
 	return t.err
+}
+
+// late writes what was deferred and has waited long enough.
+func (t *Trail) late(ctx context.Context) {
+	t.mu.Lock()
+	t.timer = nil // what is deferred from now on has its own
+	t.mu.Unlock()
+	_ = t.Flush(ctx) // lost says it
 }
 
 // End writes the run's last record, also if the trail is lost, provided that any
@@ -159,25 +179,23 @@ func (t *Trail) trailed(r Record, e Entries) *trailed {
 func (t *Trail) addLocked(p *trailed) {
 	t.queue = append(t.queue, p)
 	t.received++
-	for i := range p.record.Journal {
-		t.bytes += len(p.record.Journal[i].Body)
-	}
+	t.bytes += p.bytes()
 }
 
-// awaitLocked waits until the first n records are finished, and writes the queue
+// awaitLocked waits until the first n records are finished, and writes what is queued
 // whenever nobody else does.
 func (t *Trail) awaitLocked(ctx context.Context, n int) {
 	for t.finished < n {
 		if t.writing {
-			t.moved.Wait()
+			w := waiting{n, make(chan struct{})}
+			at, _ := slices.BinarySearchFunc(t.waiting, n+1, func(w waiting, n int) int { return cmp.Compare(w.records, n) })
+			t.waiting = slices.Insert(t.waiting, at, w)
+			t.mu.Unlock()
+			<-w.over
+			t.mu.Lock()
 			continue
 		}
-		batch, lost := t.queue, t.err
-		t.queue, t.bytes, t.writing = nil, 0, true
-		if t.timer != nil {
-			t.timer.Stop()
-			t.timer = nil
-		}
+		batch, lost := t.takeLocked(), t.err
 		t.mu.Unlock()
 		written, err := t.write(context.WithoutCancel(ctx), batch, lost)
 		if err != nil && lost == nil {
@@ -186,7 +204,45 @@ func (t *Trail) awaitLocked(ctx context.Context, n int) {
 		t.mu.Lock()
 		t.writing, t.written, t.err = false, t.written || written, err
 		t.finished += len(batch)
-		t.moved.Broadcast()
+		t.wakeLocked(n)
+	}
+}
+
+// takeLocked takes from the queue what is written in one transaction.
+func (t *Trail) takeLocked() []*trailed {
+	n, rows := 0, 0
+	for _, p := range t.queue {
+		if rows += 1 + len(p.record.Journal); rows > together && n > 0 {
+			break
+		}
+		n++
+	}
+	batch := t.queue[:n:n]
+	t.queue = t.queue[n:]
+	for _, p := range batch {
+		t.bytes -= p.bytes()
+	}
+	t.writing = true
+	if t.timer != nil && len(t.queue) == 0 {
+		t.timer.Stop()
+		t.timer = nil
+	}
+	return batch
+}
+
+// wakeLocked wakes those whose records are finished. If this writer wants no more than n and others do,
+// the next of them writes.
+func (t *Trail) wakeLocked(n int) {
+	for len(t.waiting) > 0 {
+		w := t.waiting[0]
+		if w.records > t.finished && t.finished < n {
+			return // this one goes on writing
+		}
+		t.waiting = t.waiting[1:]
+		close(w.over)
+		if w.records > t.finished {
+			return
+		}
 	}
 }
 
@@ -221,6 +277,14 @@ func (t *Trail) write(ctx context.Context, batch []*trailed, lost error) (writte
 		written, lost = written || one, err
 	}
 	return written, lost
+}
+
+// bytes is how long the journal entries of a record are.
+func (p *trailed) bytes() (n int) {
+	for i := range p.record.Journal {
+		n += len(p.record.Journal[i].Body)
+	}
+	return n
 }
 
 // end notes what came of a record.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -15,9 +14,6 @@ import (
 )
 
 const (
-	queueSize  = 128     // records that wait before Record blocks
-	batchBytes = 8 << 20 // bytes of records in one transaction, about
-
 	compactAfter = 200 * time.Millisecond // without records, before rows move from recent to rows
 	pollEvery    = 150 * time.Millisecond // between looks for other processes' changes
 	compactRows  = 256                    // rows that move in one transaction
@@ -31,7 +27,7 @@ const (
 // A DB is a ledger.Store and a ledger.Journal in a SQLite file.
 type DB struct {
 	o       Options
-	queue   chan *item
+	queue   *queue
 	jobs    chan *job
 	poke    chan struct{} // somebody began to watch
 	stop    chan struct{} // closed by Close
@@ -87,7 +83,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		o: o, queue: make(chan *item, queueSize), jobs: make(chan *job), poke: make(chan struct{}, 1),
+		o: o, queue: newQueue(), jobs: make(chan *job), poke: make(chan struct{}, 1),
 		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, stopCheck: func() {}, second: secondPlace{o: &o, tried: time.Now()}, swept: time.Now(),
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -143,11 +139,10 @@ func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error 
 // keep hands an item to the writing goroutine and waits until it is stored.
 func (db *DB) keep(ctx context.Context, it *item) error {
 	select {
-	case db.queue <- it:
-	case <-ctx.Done():
-		return ctx.Err()
 	case <-db.stop:
 		return errClosed
+	default:
+		db.queue.add(it)
 	}
 	select {
 	case err := <-it.done:
@@ -218,9 +213,9 @@ func (db *DB) Close() error {
 
 // run is the goroutine that writes.
 //
-//	record, entries -> queue -> gather -> commit -> answer
-//	                              ^          |
-//	                              +- next ---+--- nothing for a while -> compact, sign, sweep
+//	record, entries -> queue -> take -> commit -> answer
+//	                              ^        |
+//	                              +- next -+--- nothing for a while -> compact, sign, sweep
 func (db *DB) run(ctx context.Context) {
 	defer close(db.stopped)
 	timer := time.NewTimer(time.Hour)
@@ -232,22 +227,16 @@ func (db *DB) run(ctx context.Context) {
 			timer.Stop()
 		}
 		select {
-		case it := <-db.queue:
-			db.commit(ctx, db.gather(it))
+		case <-db.queue.arrived:
+			db.commit(ctx, db.queue.take())
 		case j := <-db.jobs:
 			j.done <- db.do(ctx, j.do)
 		case <-db.poke:
 		case <-timer.C:
 			db.tidy(ctx)
 		case <-db.stop:
-			for {
-				select {
-				case it := <-db.queue:
-					db.commit(ctx, db.gather(it))
-					continue
-				default:
-				}
-				break
+			for db.queue.len() > 0 {
+				db.commit(ctx, db.queue.take())
 			}
 			db.end(ctx)
 			return
@@ -306,22 +295,6 @@ func (db *DB) wait() (time.Duration, bool) {
 		}
 	}
 	return wait, wait >= 0
-}
-
-// gather takes the items queued behind it, as many as fit into one transaction.
-func (db *DB) gather(it *item) []*item {
-	runtime.Gosched() // let goroutines that are about to record join the batch
-	batch, size := []*item{it}, it.size()
-	for size < batchBytes {
-		select {
-		case it := <-db.queue:
-			batch = append(batch, it)
-			size += it.size()
-		default:
-			return batch
-		}
-	}
-	return batch
 }
 
 // commit writes a batch and answers its callers.

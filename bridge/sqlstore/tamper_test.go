@@ -538,16 +538,16 @@ func TestGivingUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	send(ctx, "given up")
-	until(t, func() bool { return len(db.queue) == 1 })
+	until(t, func() bool { return db.queue.len() == 1 })
 	cancel()
 	if err := <-results; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	const many = 2 * queueSize
+	const many = 256 // of which a transaction takes a part
 	for range many {
 		send(t.Context(), "patient")
 	}
-	until(t, func() bool { return len(db.queue) == queueSize }) // the others wait outside
+	until(t, func() bool { return db.queue.len() == 1+many }) // with the one that nobody wants any more
 	close(free)
 	for range many + 1 {
 		if err := <-results; err != nil {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 // An item is records, journal entries, or both, waiting to be written together.
 type item struct {
+	session   string   // whose turn it takes: what belongs to none has the run's, or none
 	bodies    [][]byte // of the records
 	journal   []ledger.JournalEntry
 	uses      []use
@@ -35,7 +37,7 @@ func (it *item) record(r *ledger.Record, clock func() time.Time) error {
 	if err != nil {
 		return err
 	}
-	it.bodies, it.durable = append(it.bodies, body), it.durable || r.Durable
+	it.bodies, it.durable, it.session = append(it.bodies, body), it.durable || r.Durable, cmp.Or(it.session, r.Session)
 	if r.GrantUses > 0 {
 		it.uses, it.at = append(it.uses, use{r.Grant, r.GrantUses}), clock()
 	}
@@ -53,8 +55,14 @@ func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) erro
 		}
 	}
 	it.journal = append(it.journal, entries...)
+	if len(entries) > 0 {
+		it.session = cmp.Or(it.session, entries[0].Run)
+	}
 	return nil
 }
+
+// rows returns about how many rows an item writes.
+func (it *item) rows() int { return len(it.bodies) + len(it.journal) }
 
 // size returns about how many bytes an item writes.
 func (it *item) size() int {
