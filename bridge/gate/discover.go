@@ -39,6 +39,11 @@ func (g *Gate) InTurn(ctx context.Context, r *Run, work func() error) (err error
 	return err
 }
 
+// inTurn does so although the run may have ended: the work must be done.
+func (g *Gate) inTurn(ctx context.Context, r *Run, work func()) {
+	_ = g.turn(context.WithoutCancel(ctx), r.Session, work) // there is no end to wait for
+}
+
 // maxRemarks bounds how many remarks a run keeps: it may search in a loop.
 const maxRemarks = 5
 

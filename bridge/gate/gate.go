@@ -119,9 +119,6 @@ func New(view *View, o Options) *Gate {
 	if o.Await == nil {
 		o.Await = func(context.Context, string) {}
 	}
-	if o.Turn == nil {
-		o.Turn = func(_ context.Context, _ string, work func()) error { work(); return nil }
-	}
 	if o.Gather == nil {
 		o.Gather = func(context.Context) {}
 	}
@@ -227,7 +224,8 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if !ok && tool.Server != "" && view.Identities != nil {
 		return r.refuse(ctx, c, nil, unknownTool(view.Sees(r.Profile), c.Name))
 	}
-	args, err := canon.Parse(c.Args) // frozen: nothing changes them from here on
+	var args canon.Args
+	g.inTurn(ctx, r, func() { args, err = canon.Parse(c.Args) }) // frozen: nothing changes them from here on
 	if err != nil {
 		return r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
@@ -235,9 +233,13 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if err := r.barred(ctx, view, made); err != nil { // whatever policy says now
 		return r.refuse(ctx, c, made, err)
 	}
-	r.decide(view, made)
 	var wrong *ArgumentError
-	if err := g.turn(ctx, r.Session, func() { made.notes, wrong = view.check(tool, args, r.bound(view)) }); err != nil {
+	judge := func() {
+		r.decide(view, made)
+		made.notes, wrong = view.check(tool, args, r.bound(view))
+	}
+	if err := g.turn(ctx, r.Session, judge); err != nil {
+		r.decide(view, made) // for the record
 		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
 	if wrong != nil && made.decision.Disposition != profiles.Deny {

@@ -51,8 +51,10 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 	defer r.host.Returns(c.Number)
 	var answer Answer
 	if err == nil {
-		answer, err = parseAnswer(c.tool, reply)
-		r.remember(c, reply)
+		r.gate.inTurn(ctx, r, func() {
+			answer, err = parseAnswer(c.tool, reply)
+			r.remember(c, reply)
+		})
 	}
 	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
 		answer.Beyond = box.Beyond(answer.ErrorText())
@@ -73,7 +75,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Escape(rec.Error)
-	answer.Reply = c.reply(answer, err)
+	r.gate.inTurn(ctx, r, func() { answer.Reply = c.reply(answer, err) })
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
 	r.tally.mark(c.Number, rec.Outcome, len(reply))
 	if lost := c.keepOutcome(context.WithoutCancel(ctx), r, rec, kept, answer); lost != nil && err == nil {

@@ -195,7 +195,9 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	if r.resumed {
 		return nil // it was recorded when the run began
 	}
-	text, err := json.Marshal(report)
+	var text []byte
+	var err error
+	r.gate.inTurn(ctx, r, func() { text, err = json.Marshal(report) })
 	if err != nil {
 		return fmt.Errorf("writing the preview: %w", err)
 	}

@@ -22,7 +22,7 @@ const (
 	maxDeferred = 1 << 20
 	// together is how many rows, of records and of journals, a trail writes in one transaction, about. A script
 	// that makes hundreds of calls at once would else have other sessions wait for all of them.
-	together = 32
+	together = 16
 )
 
 // ErrTrailLost: a deferred record of the run was not written, so nothing that

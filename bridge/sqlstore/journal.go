@@ -211,23 +211,6 @@ func (f *file) share(ctx context.Context, e *ledger.JournalEntry) ([]byte, error
 	return hash[:], err
 }
 
-// dropJournal removes a journal. Bytes that it shares with others are left to
-// sweep.
-func (f *file) dropJournal(ctx context.Context, j *journal) error {
-	delete(f.journals, j.run)
-	f.orphans = true
-	if err := f.exec(ctx, "DELETE FROM entries WHERE id > ? AND id < ?", j.number<<placeBits, (j.number+1)<<placeBits); err != nil {
-		return err
-	}
-	if err := f.exec(ctx, "DELETE FROM configurations WHERE journal = ?", j.number); err != nil {
-		return err
-	}
-	if err := f.exec(ctx, "DELETE FROM leases WHERE journal = ?", j.number); err != nil {
-		return err
-	}
-	return one(f.conn.ExecContext(ctx, "DELETE FROM journals WHERE number = ?", j.number))
-}
-
 // sweep removes shared bytes that no journal names. A journal that begins later
 // finds them missing and writes them again.
 func (f *file) sweep(ctx context.Context) error {

@@ -34,7 +34,7 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 	if err := checkWAL(ctx, o); err != nil {
 		return nil, opening(o.Path, err)
 	}
-	f := &file{info: info, size: info.Size(), journals: make(map[string]*journal)}
+	f := &file{info: info, size: info.Size(), journals: make(map[string]*journal), dropped: 1}
 	mode := "rw"
 	if o.ReadOnly {
 		mode = "ro"
@@ -44,6 +44,9 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 	}
 	if err == nil && !o.ReadOnly {
 		err = f.enterWAL(ctx)
+	}
+	if err == nil {
+		err = f.exec(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", mostPages))
 	}
 	if err == nil {
 		err = f.prepare(ctx)

@@ -9,7 +9,7 @@ import (
 
 const (
 	batchBytes = 8 << 20 // bytes of records in one transaction, about
-	batchRows  = 64      // rows in one transaction, unless one item has more
+	batchRows  = 32      // rows in one transaction, unless one item has more
 )
 
 // A queue holds the items that wait to be written, in the order in which their sessions

@@ -164,7 +164,9 @@ func (db *DB) runs(ctx context.Context, where string, args ...any) ([]ledger.Jou
 }
 
 // Runs returns all runs that have a journal. See ledger.Journal.
-func (db *DB) Runs(ctx context.Context) ([]ledger.JournaledRun, error) { return db.runs(ctx, "") }
+func (db *DB) Runs(ctx context.Context) ([]ledger.JournaledRun, error) {
+	return db.runs(ctx, " WHERE NOT "+isDropped)
+}
 
 // LeaseRequests returns the runs that their owner is requested to hand over or
 // end. See ledger.Journal.

@@ -16,7 +16,7 @@ import (
 const (
 	compactAfter = 200 * time.Millisecond // without records, before rows move from recent to rows
 	pollEvery    = 150 * time.Millisecond // between looks for other processes' changes
-	compactRows  = 256                    // rows that move in one transaction
+	compactRows  = batchRows              // rows that move in one transaction
 	maxRecent    = 50_000                 // rows in recent at which they move even under load
 
 	recheckEvery = 2 * time.Second // between looks whether a damaged store was mended
@@ -48,6 +48,7 @@ type DB struct {
 	doubted    bool               // a write failed: what is in the file may not be on the disk
 	compacting bool               // rows move from recent to rows, until a record comes
 	second     secondPlace
+	copier     copier
 	swept      time.Time // when shared bytes that no journal names were last removed
 }
 
@@ -85,6 +86,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db := &DB{
 		o: o, queue: newQueue(), jobs: make(chan *job), poke: make(chan struct{}, 1),
 		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, stopCheck: func() {}, second: secondPlace{o: &o, tried: time.Now()}, swept: time.Now(),
+		copier: copier{busy: make(chan struct{}, 1)},
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
@@ -248,6 +250,7 @@ func (db *DB) run(ctx context.Context) {
 func (db *DB) end(ctx context.Context) {
 	db.stopCheck()
 	db.behind.Wait()
+	db.copier.under.Wait()
 	db.second.save(db.lastSeen, db.key)
 	db.mu.Lock()
 	f, wrong := db.file, db.wrong()
@@ -255,6 +258,9 @@ func (db *DB) end(ctx context.Context) {
 	if f != nil {
 		f.closeReading() // first: who closes last removes the -wal
 		if wrong == nil && !db.o.ReadOnly && f.same(db.o.Path) == nil {
+			if err := f.removeAllDropped(ctx); err != nil {
+				db.o.Logger.Warn("entries of ended runs stay in the audit log's file", "error", err)
+			}
 			if err := f.sweep(ctx); err != nil {
 				db.o.Logger.Warn("bytes of ended runs stay in the audit log's file", "error", err)
 			}
@@ -282,7 +288,7 @@ func (db *DB) wait() (time.Duration, bool) {
 		sooner(pollEvery)
 	}
 	if wrong == nil && !db.o.ReadOnly {
-		if db.compacting {
+		if db.compacting || f.dropped > 0 {
 			sooner(0)
 		} else if f.compacted < f.seq {
 			sooner(compactAfter)
@@ -313,10 +319,10 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	err := db.do(ctx, func(ctx context.Context, f *file) error {
 		return f.add(ctx, db.o.Path, taken, durable)
 	})
-	rows := int64(0)
+	records, rows := int64(0), 0
 	for _, it := range taken {
 		if err == nil && it.refused == nil {
-			rows += int64(len(it.bodies))
+			records, rows = records+int64(len(it.bodies)), rows+it.rows()
 		}
 		it.done <- cmp.Or(err, it.refused)
 	}
@@ -325,13 +331,17 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	}
 	db.notify()
 	f := db.file
+	db.copier.wrote(ctx, f, rows, db.o.Path)
 	db.compacting = false
-	db.second.rows += rows
+	db.second.rows += records
 	if in, ok := db.second.due(); ok && in <= 0 {
 		db.second.save(db.lastSeen, db.key)
 	}
 	if f.seq-f.compacted > maxRecent {
-		db.compact(ctx, 2*len(taken)+compactRows)
+		db.compact(ctx, 2*rows+compactRows)
+	}
+	if f.dropped > mostDropped {
+		db.removeDropped(ctx, 2*rows+compactRows)
 	}
 }
 
@@ -342,6 +352,11 @@ func (db *DB) compact(ctx context.Context, n int) {
 		return err
 	})
 	db.compacting = db.compacting && err == nil
+}
+
+// removeDropped calls [file.removeDropped] in the writing goroutine.
+func (db *DB) removeDropped(ctx context.Context, n int) {
+	_ = db.do(ctx, func(ctx context.Context, f *file) error { return f.removeDropped(ctx, n) }) // Err says it
 }
 
 // sweep calls [file.sweep] in the writing goroutine.
@@ -444,7 +459,11 @@ func (db *DB) tidy(ctx context.Context) {
 	if db.Err() != nil || db.o.ReadOnly {
 		return
 	}
-	if db.file.compacted < db.file.seq {
+	switch {
+	case db.file.dropped > 0:
+		db.removeDropped(ctx, compactRows)
+		return // one piece at a time: a record may have come
+	case db.file.compacted < db.file.seq:
 		db.compact(ctx, compactRows)
 	}
 	if in, ok := db.second.due(); ok && in <= 0 {
