@@ -13,11 +13,24 @@ import (
 	"codemode-bridge/bridge/storetest"
 )
 
-// A forgetful store does not keep the answers to calls that were stopped.
+// A forgetful store does not keep the answers to calls that were stopped, only the turns
+// that came with them.
 type forgetful struct{ storetest.Journaled }
 
 func (f forgetful) Record(ctx context.Context, all ...ledger.Record) error {
-	return f.Journaled.Record(ctx, slices.DeleteFunc(slices.Clone(all), func(r ledger.Record) bool { return r.Outcome == ledger.Unknown })...)
+	kept := slices.Clone(all)
+	for i := range kept {
+		if kept[i].Outcome != ledger.Unknown {
+			continue
+		}
+		kept[i].Journal = slices.Clone(kept[i].Journal)
+		for k := range kept[i].Journal {
+			if e := &kept[i].Journal[k]; e.Kind == ledger.Replied {
+				e.Kind, e.Call = ledger.Noted, 0
+			}
+		}
+	}
+	return f.Journaled.Record(ctx, kept...)
 }
 
 // A script that ended without all its answers is looked at again to its end, and

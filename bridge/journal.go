@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/sandbox"
 )
 
@@ -53,7 +54,7 @@ type journal struct {
 	bytes   int64      // of what is kept
 	held    int64      // of answers that are not
 	first   int        // so many turns were kept before those in turns
-	turns   []turn
+	turns   []replay.Turn
 	answers map[int][]byte // of calls whose turn is to come and has to carry the answer
 }
 
@@ -63,15 +64,9 @@ func newJournal(run, owner string, limit int64) *journal {
 	return j
 }
 
-// A turn is one answer that the script got.
-type turn struct {
-	Call   int    `json:"c"`
-	At     int64  `json:"t"`           // what the clock showed, in Unix nanoseconds
-	Answer []byte `json:"a,omitempty"` // if no entry has it
-}
-
 // An entry is about a call that was sent or answered. It is written as a head, in
-// JSON, and behind it what the script got, if it was answered: value.
+// JSON, and behind it the turns since the entry before (package replay), and what the
+// script got, if it was answered: value.
 type entry struct {
 	Op     string `json:"op,omitempty"`
 	Name   string `json:"name,omitempty"`
@@ -83,22 +78,25 @@ type entry struct {
 	Items  []handles.Kept      `json:"items,omitempty"` // that the value's handles stand for
 	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
 
-	First    int                        `json:"first,omitempty"` // the place of the first of
-	Turns    []turn                     `json:"turns,omitempty"` // the turns since the entry before
-	Profiles []string                   `json:"tight,omitempty"` // the profiles that bound the session beside the run's own
-	Names    map[string]catalog.ToolRef `json:"names,omitempty"` // what the script has meant so far by names in other spellings
+	First    int                        `json:"first,omitempty"`  // the place of the first of
+	Packed   int                        `json:"packed,omitempty"` // so many bytes of turns
+	Turns    []replay.Turn              `json:"turns,omitempty"`  // the turns themselves, in journals of older releases
+	Profiles []string                   `json:"tight,omitempty"`  // the profiles that bound the session beside the run's own
+	Names    map[string]catalog.ToolRef `json:"names,omitempty"`  // what the script has meant so far by names in other spellings
 
-	value []byte
+	packed []byte // the turns
+	value  []byte
 }
 
-// encode writes an entry: the head's length, the head as JSON, the value.
+// encode writes an entry: the head's length, the head as JSON, the turns, the value.
 func (s *entry) encode() ([]byte, error) {
+	s.Packed = len(s.packed)
 	head, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("writing an entry of the journal: %w", err)
 	}
-	body := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(head)+len(s.value)), uint64(len(head)))
-	return append(append(body, head...), s.value...), nil
+	body := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(head)+len(s.packed)+len(s.value)), uint64(len(head)))
+	return append(append(append(body, head...), s.packed...), s.value...), nil
 }
 
 var errEntry = errors.New("an entry of the journal cannot be read")
@@ -113,10 +111,22 @@ func decodeEntry(body []byte) (*entry, error) {
 	if err := json.Unmarshal(body[:n], s); err != nil {
 		return nil, fmt.Errorf("%w: %v", errEntry, err)
 	}
-	if s.value = body[n:]; len(s.value) == 0 {
+	if body = body[n:]; s.Packed < 0 || s.Packed > len(body) {
+		return nil, errEntry
+	}
+	s.packed = body[:s.Packed]
+	if s.value = body[s.Packed:]; len(s.value) == 0 {
 		s.value = nil
 	}
 	return s, nil
+}
+
+// turns appends the entry's turns to those that are known.
+func (s *entry) turns(known []replay.Turn) ([]replay.Turn, error) {
+	if s.Turns != nil && s.First <= len(known) {
+		return append(known, s.Turns[min(len(s.Turns), len(known)-s.First):]...), nil
+	}
+	return replay.ReadTurns(known, s.First, s.packed)
 }
 
 // reply is what the script got.
@@ -163,7 +173,7 @@ func entryOf(c sandbox.Call) *entry {
 func (j *journal) answered(call int, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	t := turn{Call: call, At: at.UnixNano(), Answer: j.answers[call]}
+	t := replay.Turn{Call: call, At: at, Answer: j.answers[call]}
 	delete(j.answers, call)
 	if !j.full {
 		j.turns = append(j.turns, t)
@@ -204,7 +214,7 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 	defer j.mu.Unlock()
 	next := j.first + len(j.turns)
 	if !j.full {
-		s.First, s.Turns = j.first, j.turns[:len(j.turns):len(j.turns)]
+		s.First, s.packed = j.first, replay.AppendTurns(nil, j.turns)
 		e := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: kind, Call: call}
 		var err error
 		if e.Body, err = s.encode(); err != nil {

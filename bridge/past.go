@@ -21,10 +21,11 @@ type past struct {
 	names    *sandbox.Names
 	policy   *profiles.Set // that it began with; nil: an older release kept none
 	calls    map[int]*pastCall
-	turns    []turn
+	turns    []replay.Turn
 	profiles []string                   // the profiles that bound the session beside the run's own, at last
 	taken    map[string]catalog.ToolRef // what its script meant by names in other spellings
 	bytes    int64                      // that its journal has
+	read     int                        // entries
 }
 
 // A pastCall is a call that was made then.
@@ -33,14 +34,22 @@ type pastCall struct {
 	answered bool // else it was only sent
 }
 
-// readPast reads a run's entries. What was kept twice, since nobody could tell
-// whether it was kept, counts once.
+// readPast reads a run's entries.
 func readPast(entries []ledger.JournalEntry) (past, error) {
-	p := past{calls: map[int]*pastCall{}, taken: map[string]catalog.ToolRef{}}
-	for i, e := range entries {
-		if (e.Kind == ledger.Began) != (i == 0) {
+	return past{calls: map[int]*pastCall{}, taken: map[string]catalog.ToolRef{}}.further(entries)
+}
+
+// further reads the entries of the same run that came since: a journal only grows.
+// What was kept twice, since nobody could tell whether it was kept, counts once.
+func (p past) further(entries []ledger.JournalEntry) (past, error) {
+	if len(entries) < max(p.read, 1) {
+		return p, ledger.ErrNoJournal
+	}
+	for _, e := range entries[p.read:] {
+		if (e.Kind == ledger.Began) != (p.read == 0) {
 			return p, fmt.Errorf("%w: it does not begin once", errEntry)
 		}
+		p.read++
 		switch e.Kind {
 		case ledger.Began:
 			if err := json.Unmarshal(e.Body, &p.beginning); err != nil {
@@ -60,11 +69,11 @@ func readPast(entries []ledger.JournalEntry) (past, error) {
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
 				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Replied}
 			}
-			if s.First > len(p.turns) {
-				return p, fmt.Errorf("%w: turns are missing", errEntry)
+			next := len(p.turns)
+			if p.turns, err = s.turns(p.turns); err != nil {
+				return p, fmt.Errorf("%w: %v", errEntry, err)
 			}
-			for _, t := range s.Turns[min(len(s.Turns), len(p.turns)-s.First):] {
-				p.turns = append(p.turns, t)
+			for _, t := range p.turns[next:] {
 				if len(t.Answer) == 0 {
 					continue
 				}
@@ -75,9 +84,6 @@ func readPast(entries []ledger.JournalEntry) (past, error) {
 				p.calls[t.Call] = &pastCall{answer, true}
 			}
 		}
-	}
-	if len(entries) == 0 {
-		return p, ledger.ErrNoJournal
 	}
 	return p, nil
 }
@@ -92,7 +98,7 @@ type replayed struct {
 
 func newReplay(r *run, p past) *replayed {
 	o := replay.Options{
-		Calls: map[int]replay.Past{}, Now: r.runner.o.Now, Moves: r.moves, Over: r.done,
+		Calls: map[int]replay.Past{}, Turns: p.turns, Now: r.runner.o.Now, Moves: r.moves, Over: r.done,
 		CaughtUp: func() {
 			r.journal.replayed(len(p.turns))
 			r.update(lifecycle.Event{Kind: lifecycle.Begins})
@@ -101,9 +107,6 @@ func newReplay(r *run, p past) *replayed {
 	}
 	for number, known := range p.calls {
 		o.Calls[number] = replay.Past{Call: replay.Call{Op: known.Op, Name: known.Name, Digest: known.Digest}, Answered: known.answered}
-	}
-	for _, t := range p.turns {
-		o.Turns = append(o.Turns, replay.Turn{Call: t.Call, At: time.Unix(0, t.At).UTC()})
 	}
 	return &replayed{replay.New(o), p, r}
 }

@@ -75,7 +75,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 	}
 	// What was written before this bridge owned it may not have been seen above.
 	if kept, entries, err = rn.o.Journal.Read(ctx, id); err == nil {
-		p, err = readPast(entries)
+		p, err = p.further(entries)
 	}
 	p.bytes = kept.Bytes
 	if err != nil {

@@ -32,10 +32,17 @@ func BenchmarkReplay(b *testing.B) {
 
 // BenchmarkResume measures how long it takes until a run that was suspended
 // waits again where it was, in another worker.
-func BenchmarkResume(b *testing.B) {
+func BenchmarkResume(b *testing.B) { benchmarkResume(b, `await codemode.b__echo({n: 1})`) }
+
+// BenchmarkResumeLong does for a run that has 900 answers.
+func BenchmarkResumeLong(b *testing.B) {
+	benchmarkResume(b, `for (let i = 0; i < 900; i += 100) await Promise.all(Array.from({length: 100}, (_, j) => codemode.b__echo({n: i + j})))`)
+}
+
+func benchmarkResume(b *testing.B, before string) {
 	f := newFleet()
 	one := f.bridge(b, "one", queued())
-	id := f.startPaused(b, one, `await codemode.b__echo({n: 1}); return await codemode.a__echo({n: 2})`, 1)
+	id := f.startPaused(b, one, before+`; return await codemode.a__echo({n: 2})`, 1)
 	for b.Loop() {
 		r, ok := one.roster.lookup(id)
 		if !ok {

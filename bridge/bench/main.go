@@ -14,7 +14,7 @@
 // that of "reads" only reads. A target like "2.50x" bounds the ratios and one like
 // "100ms" the bridge's own value. What is not promised follows, measured once. The exit
 // status is 0 even if a target is missed, because a busy machine misses some. With
-// -strict it is then 1.
+// -strict it is then 1. With -only some sections are measured.
 package main
 
 import (
@@ -26,6 +26,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -44,13 +46,14 @@ func main() {
 	bridge := flag.String("bridge", "bin/codemode-bridge", "the binary to measure; its worker is found beside it")
 	rounds := flag.Int("rounds", 120, "repetitions of the short measurements, a third of them in each round; the long ones take a tenth")
 	strict := flag.Bool("strict", false, "exit with 1 if a target is missed")
+	only := flag.String("only", "", "measure only these sections, separated by commas: "+strings.Join(slices.Concat(names(promised), names(besides)), ", "))
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	missed, err := run(ctx, os.Stdout, *bridge, *rounds)
+	missed, err := run(ctx, os.Stdout, *bridge, *rounds, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -60,9 +63,46 @@ func main() {
 	}
 }
 
-// run measures everything and prints the table to w. It returns how many
-// targets were missed.
-func run(ctx context.Context, w io.Writer, bridge string, rounds int) (missed int, err error) {
+// A section is measures that are taken together.
+type section struct {
+	name string
+	take func(*machine, context.Context, *table) error
+}
+
+var (
+	promised = []section{
+		{"calls", (*machine).calls}, {"floor", (*machine).floor}, {"turns", (*machine).turns}, {"neighbours", (*machine).neighbours},
+		{"decisions", (*machine).decisions}, {"tools", (*machine).manyTools}, {"memory", (*machine).memory}, {"starts", (*machine).starts}, {"replays", (*machine).replays},
+	}
+	besides = []section{
+		{"windows", (*machine).windows}, {"audits", (*machine).audits}, {"reloads", (*machine).reloads}, {"workers", (*machine).workers},
+		{"slow", (*machine).slowServers}, {"paused", (*machine).paused}, {"sessions", (*machine).sessions},
+	}
+)
+
+func names(list []section) (names []string) {
+	for _, m := range list {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// choose is the sections that are named, separated by commas; all if none is.
+func choose(list []section, only string) []section {
+	if only == "" {
+		return list
+	}
+	named := strings.Split(only, ",")
+	return slices.DeleteFunc(slices.Clone(list), func(m section) bool { return !slices.Contains(named, m.name) })
+}
+
+// run measures the sections that only names, or all, and prints the table to w. It
+// returns how many targets were missed.
+func run(ctx context.Context, w io.Writer, bridge string, rounds int, only string) (missed int, err error) {
+	promised, besides := choose(promised, only), choose(besides, only)
+	if len(promised)+len(besides) == 0 {
+		return 0, fmt.Errorf("-only %s: there is no such section", only)
+	}
 	if bridge, err = filepath.Abs(bridge); err != nil {
 		return 0, err
 	}
@@ -74,14 +114,13 @@ func run(ctx context.Context, w io.Writer, bridge string, rounds int) (missed in
 
 	m := &machine{bridge: bridge, scratch: scratch, rounds: max(rounds/3, 1)}
 	t := &table{w: w}
-	promised := []func(context.Context, *table) error{
-		m.calls, m.floor, m.turns, m.neighbours, m.decisions, m.manyTools, m.memory, m.starts, m.replays,
-	}
 	const times = 3 // one would show a bad minute as it is
 	for round := range times {
-		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, times)
-		for _, measure := range promised {
-			if err := measure(ctx, t); err != nil {
+		if len(promised) > 0 {
+			fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, times)
+		}
+		for _, part := range promised {
+			if err := part.take(m, ctx, t); err != nil {
 				return 0, err
 			}
 		}
@@ -91,10 +130,8 @@ func run(ctx context.Context, w io.Writer, bridge string, rounds int) (missed in
 
 	m.rounds = rounds
 	t.heading("\nbesides")
-	for _, measure := range []func(context.Context, *table) error{
-		m.windows, m.audits, m.reloads, m.workers, m.slowServers, m.paused, m.sessions,
-	} {
-		if err := measure(ctx, t); err != nil {
+	for _, part := range besides {
+		if err := part.take(m, ctx, t); err != nil {
 			return t.missed, err
 		}
 		t.print()

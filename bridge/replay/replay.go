@@ -14,7 +14,8 @@
 // its run ends with a [DivergedError].
 //
 // The package knows nothing of scripts or journals, and of calls only their names:
-// its user keeps the answers and supplies them.
+// its user keeps the answers and supplies them. The order of answers is kept as
+// [AppendTurns] writes it.
 package replay
 
 import (
@@ -60,12 +61,6 @@ func (was Call) differs(is Call) string {
 type Past struct {
 	Call
 	Answered bool // else it was only sent
-}
-
-// A Turn is one answer that the script got before, a timer's included.
-type Turn struct {
-	Call int       // its number
-	At   time.Time // what the script's clock showed
 }
 
 // Options say what is replayed and who is told of it. All of them are required.

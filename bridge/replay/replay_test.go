@@ -35,7 +35,7 @@ func again(calls map[int]string, turns ...int) *script {
 		o.Calls[number] = Past{Call{"tool", name, "d"}, name != "sent"}
 	}
 	for i, call := range turns {
-		o.Turns = append(o.Turns, Turn{call, began.Add(time.Duration(i) * time.Second)})
+		o.Turns = append(o.Turns, Turn{Call: call, At: began.Add(time.Duration(i) * time.Second)})
 	}
 	s.Replay = New(o)
 	return s
