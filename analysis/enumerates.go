@@ -3,13 +3,16 @@ package analysis
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 var (
-	mention = regexp.MustCompile(`\bcodemode\b`)
+	mention = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bcodemode\b`) })
 	// named matches what follows a mention that names a tool: .a__b, .server.tool, ["a__b"],
 	// or one of our own functions, which is called.
-	named = regexp.MustCompile(`^\s*(?:\??\.\s*(?:\w+__[\w$]+|\w+\s*(?:\(|\??\.\s*\w))|(?:\?\.)?\[\s*["'][^"'\\]+["']\s*\])`)
+	named = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:\??\.\s*(?:\w+__[\w$]+|\w+\s*(?:\(|\??\.\s*\w))|(?:\?\.)?\[\s*["'][^"'\\]+["']\s*\])`)
+	})
 )
 
 // Enumerates reports whether a script may ask which tools there are by other means than
@@ -17,8 +20,8 @@ var (
 // members. It looks at the text alone, and is true if in doubt: also where a comment
 // says more about codemode.
 func Enumerates(source string) bool {
-	for _, at := range mention.FindAllStringIndex(source, -1) {
-		if !named.MatchString(source[at[1]:]) {
+	for _, at := range mention().FindAllStringIndex(source, -1) {
+		if !named().MatchString(source[at[1]:]) {
 			return true
 		}
 	}

@@ -995,7 +995,7 @@ func TestDeath(t *testing.T) {
 		{ending{code: 2, status: "exit status 2", stderr: "panic: assignment to entry in nil map" + trace}, "sandbox worker: ended: it crashed (exit status 2)"},
 		{ending{code: 2, status: "exit status 2", stderr: ""}, "sandbox worker: ended (exit status 2)"},
 		{ending{code: -1, status: "signal: aborted"}, memory},
-		{ending{code: -1, status: "signal: killed", memory: true}, memory},
+		{ending{code: -1, status: "signal: killed", memory: func() bool { return true }}, memory},
 		{ending{code: -1, status: "signal: killed"}, "sandbox worker: ended: it closed its pipe, or somebody outside killed it"},
 		{ending{code: -1, status: "signal: bad system call", stderr: ""}, "sandbox worker: ended: it tried something that is forbidden to it"},
 	} {

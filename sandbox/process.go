@@ -65,10 +65,10 @@ func (p *process) gone() bool {
 
 // An ending says how a process ended.
 type ending struct {
-	code   int    // exit code, -1 if a signal ended it
-	status string // "exit status 2", "signal: killed"
-	stderr string // the beginning and the end of what it wrote there
-	memory bool   // meanwhile the system killed processes because memory ran out
+	code   int         // exit code, -1 if a signal ended it
+	status string      // "exit status 2", "signal: killed"
+	stderr string      // the beginning and the end of what it wrote there
+	memory func() bool // whether the system has meanwhile killed processes because memory ran out; nil: no
 }
 
 // launcher returns a function that starts the worker that the options name,
@@ -165,7 +165,7 @@ func launchIn(c *cage, cmd *exec.Cmd) (p *process, again bool, err error) {
 			cmd.Wait()
 			in.Close()
 			out.Close()
-			e := ending{code: -1, status: "unknown", stderr: stderr.String(), memory: c.killedForMemory()}
+			e := ending{code: -1, status: "unknown", stderr: stderr.String(), memory: c.killedForMemory}
 			c.close()
 			if s := cmd.ProcessState; s != nil {
 				e.code, e.status = s.ExitCode(), s.String()
@@ -265,7 +265,7 @@ func (p *process) death() error {
 		// structures, and access an address that is not mapped.
 		has("SIGSEGV", "SIGBUS", "SIGABRT"), fault(e.status):
 		return memory
-	case e.status == killed && e.memory:
+	case e.status == killed && e.memory != nil && e.memory():
 		return memory // the control group's limit, or the end of the machine's own
 	case e.status == killed:
 		return &WorkerError{"ended: it closed its pipe, or somebody outside killed it"}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -47,7 +48,7 @@ const maxThreads = 256
 
 // newCage prepares a cage as tight as this system allows.
 func newCage(heap int64) *cage {
-	c := &cage{steps: map[string]string{"namespaces": "on", "cgroup": "on"}, namespaces: true, kills: memoryKills()}
+	c := &cage{steps: map[string]string{"namespaces": "on", "cgroup": "on"}, namespaces: true, kills: lately.kills(time.Now(), memoryKills)}
 	c.copied = refused.inOurMemory.Load() != nil
 	if why := refused.namespaces.Load(); why != nil {
 		c.namespaces, c.steps["namespaces"] = false, *why
@@ -131,6 +132,29 @@ func (c *cage) close() {
 }
 
 func emptyDir() string { return "/" }
+
+// lately remembers a count of such kills for countEvery, since to count takes the kernel longer
+// than a quick worker's whole run. A kill in between may be blamed for the end of a
+// worker that began after it, and that something else has killed.
+var lately killCount
+
+const countEvery = time.Second
+
+type killCount struct {
+	mu    sync.Mutex
+	at    time.Time
+	count int64
+}
+
+// kills returns what count says, or said not long ago.
+func (k *killCount) kills(now time.Time, count func() int64) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.at.IsZero() || now.Sub(k.at) >= countEvery {
+		k.at, k.count = now, count()
+	}
+	return k.count
+}
 
 // memoryKills counts the processes that the kernel has killed because memory
 // ran out, in whatever control group.

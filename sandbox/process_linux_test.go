@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // In its namespaces a worker is the first process and nobody, and sees no
@@ -110,5 +111,18 @@ func TestMemoryKills(t *testing.T) {
 	c := &cage{kills: memoryKills() - 1}
 	if !c.killedForMemory() {
 		t.Error("a kill since the process began is overlooked")
+	}
+}
+
+// The kernel is asked once for workers that start one after the other.
+func TestKillsAreCountedSeldom(t *testing.T) {
+	var k killCount
+	asked := int64(0)
+	count := func() int64 { asked++; return 10 * asked }
+	start := time.Now()
+	for i, want := range []int64{10, 10, 20} {
+		if got := k.kills(start.Add(time.Duration(i)*countEvery*2/3), count); got != want {
+			t.Errorf("start %d: %d kills, want %d", i, got, want)
+		}
 	}
 }

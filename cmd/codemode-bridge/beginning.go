@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/footprint"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -59,6 +60,7 @@ type beginning struct {
 // beginServing reads the configuration for a bridge that keeps running. If the file
 // waits for an approver, the bridge starts with what was last confirmed.
 func beginServing(con *console) (beginning, error) {
+	footprint.AfterStart()
 	cfg, looked, err := con.loadLooked()
 	if err != nil {
 		return beginning{}, err

@@ -41,6 +41,7 @@ var about = map[string]string{
 	"bridge/elicit":                    "brings what upstream servers say and ask in the middle of a call to the client of the run",
 	"bridge/evalview":                  "reads the answer of an eval tool, for the command line",
 	"bridge/filelock":                  "locks files against other processes",
+	"bridge/footprint":                 "gives back the memory that only the start of a program needed",
 	"bridge/forms":                     "asks a person with a form in their MCP client, and reads the answer",
 	"bridge/gate":                      "the one door between a script and a tool",
 	"bridge/handles":                   "keeps what is too much for a model: media and large results, of which scripts read parts",

@@ -54,17 +54,17 @@ var steeringPrefixes = []string{"NPM_CONFIG_", "PNPM_", "BUN_", "UV_", "PIP_", "
 // Identify finds the server that is started so. If there is none, why says what is
 // different about one that is started nearly so; it is empty if none is.
 func Identify(s Started) (m Match, why string) {
-	for _, server := range All() {
-		for _, l := range server.Launch {
+	for _, h := range heads() {
+		for _, l := range h.Launch {
 			version, rest, ours := l.program(s)
 			if !ours {
 				continue
 			}
 			paths, wrong := l.fits(rest, s.Env, s.Boxed)
 			if wrong == "" {
-				return Match{server, server.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest), l.Confine}, ""
+				return Match{server(h.name), h.Verified != "" && l.NPM != "", version, paths, l.URL != "" || l.Docker != "", l.confined(rest), l.Confine}, ""
 			}
-			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
+			why = fmt.Sprintf("it is started like %s, but %s", h.name, wrong)
 		}
 	}
 	if why == "" {
@@ -86,8 +86,8 @@ func byPath(s Started) string {
 		}
 	}
 	script = strings.TrimSuffix(strings.ReplaceAll(script, `\`, "/"), ".cmd")
-	for _, server := range All() {
-		for _, l := range server.Launch {
+	for _, h := range heads() {
+		for _, l := range h.Launch {
 			fetch := l.NPM
 			inFolder := l.NPM != "" && strings.Contains(script, "/node_modules/"+l.NPM+"/")
 			if fetch == "" {
@@ -101,10 +101,10 @@ func byPath(s Started) string {
 			with := "npx -y "
 			if l.NPM == "" {
 				with = "uvx "
-			} else if server.Verified != "" {
-				fetch += "@" + server.Verified
+			} else if h.Verified != "" {
+				fetch += "@" + h.Verified
 			}
-			return fmt.Sprintf("it seems to be %s, but is started by a name or path and not as %s%s, and any program can be there, whatever a package.json beside it says", server.Name, with, fetch)
+			return fmt.Sprintf("it seems to be %s, but is started by a name or path and not as %s%s, and any program can be there, whatever a package.json beside it says", h.name, with, fetch)
 		}
 	}
 	return ""

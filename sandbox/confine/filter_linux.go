@@ -101,13 +101,19 @@ func (f *Filter) Refuses(number uintptr, argument int, test uint16, k uint32, wh
 // Install puts the process, on all its threads and permanently, and all that it starts
 // under the filter, and without a way to gain privileges.
 func (f Filter) Install() error {
-	if arch == 0 {
-		return errors.New("not available on " + runtime.GOARCH)
-	}
 	runtime.LockOSThread() // what one thread sets here, the filter brings to all
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("giving up new privileges: %w", err)
+	}
+	return f.InstallUnprivileged()
+}
+
+// InstallUnprivileged is Install where NoNewPrivileges has succeeded. It needs no thread of its
+// own, for which Go would start another one.
+func (f Filter) InstallUnprivileged() error {
+	if arch == 0 {
+		return errors.New("not available on " + runtime.GOARCH)
 	}
 	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	// With TSYNC a thread that can't be reached is named instead of left out.

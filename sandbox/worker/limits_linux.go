@@ -32,7 +32,12 @@ func harden(heap int64) map[string]string {
 	step("first-when-memory-is-short", preferForKilling()) // impossible after not-dumpable
 	step("parent-death-signal", unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0))
 	step("not-dumpable", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
-	step("no-new-privileges", confine.NoNewPrivileges())
+	install := confine.Filter.InstallUnprivileged
+	unprivileged := confine.NoNewPrivileges()
+	if unprivileged != nil {
+		install = confine.Filter.Install
+	}
+	step("no-new-privileges", unprivileged)
 	// RLIMIT_DATA stops one huge allocation in native code, between two looks
 	// of the monitor. RLIMIT_AS is of no use: Go reserves far more than it takes.
 	if limitData {
@@ -44,7 +49,7 @@ func harden(heap int64) map[string]string {
 	step("few-descriptors", limit(unix.RLIMIT_NOFILE, 8))
 	step("landlock", confine.Closed())
 	if limitData {
-		step("seccomp", seccomp()) // the last: it refuses all of the above
+		step("seccomp", install(seccompFilter(uint32(os.Getpid())))) // the last: it refuses all of the above
 	}
 	return steps
 }

@@ -54,11 +54,14 @@ func (w *worker) newRun() *run {
 // run serves one run. The error is the pipe's, or the parent's fault.
 func (w *worker) run(header wire.Run, input []byte, source string) error {
 	r := w.spare
-	if w.guest {
+	if w.spare = nil; r == nil {
 		r = w.newRun()
-	} else {
+	}
+	// Of the sessions that take turns most run one script and lose their worker to others.
+	if w.more && !w.guest {
 		defer w.prepare()
 	}
+	w.more = true
 	e := r.engine
 	r.header, r.time = header, header.Start.UTC()
 	known := w.names

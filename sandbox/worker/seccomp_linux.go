@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"os"
-
 	"codemode-bridge/sandbox/confine"
 
 	"golang.org/x/sys/unix"
@@ -44,11 +42,8 @@ var deadly = []uintptr{
 const libraryFlags = unix.CLONE_SETTLS | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_CLEARTID
 const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_SYSVSEM | unix.CLONE_THREAD
 
-// seccomp restricts the process to the system calls above, on all its threads and
-// permanently, and without a way to gain privileges.
-func seccomp() error { return seccompFilter(uint32(os.Getpid())).Install() }
-
-// seccompFilter writes the filter of a process as a BPF program:
+// seccompFilter writes the filter of a process, which restricts it to the system calls above,
+// as a BPF program:
 //
 //	another architecture, or x32 numbers       end the process
 //	mmap, mprotect                             EPERM if the page could be run

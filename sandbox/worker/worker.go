@@ -103,7 +103,8 @@ type worker struct {
 	harden func(heap int64) map[string]string // confines it, step by step
 	names  *realm.Names                       // of the newest Names frame
 	inbox  *inbox
-	spare  *run // the next one
+	spare  *run // the next one; nil: not prepared
+	more   bool // it has served a run
 	clock  *clock
 	watch  *monitor
 	guest  bool // in somebody else's process: it watches no memory and prepares no run
