@@ -36,22 +36,23 @@ type Workspace struct {
 // files.
 func New(folders, own []string) (Workspace, error) {
 	var w Workspace
+	seen := make(sight)
 	for _, file := range own {
 		w.own = append(w.own, file)
-		if real, err := follow(file); err == nil {
+		if real, err := seen.follow(file); err == nil {
 			w.own = append(w.own, real)
 		}
 	}
 	home, _ := os.UserHomeDir() // none: nothing to compare with
 	homes := []string{home}
-	if real, err := follow(home); home != "" && err == nil {
+	if real, err := seen.follow(home); home != "" && err == nil {
 		homes = append(homes, real)
 	}
 	for _, folder := range folders {
 		if !filepath.IsAbs(folder) {
 			return Workspace{}, fmt.Errorf("workspace %s: not an absolute path", folder)
 		}
-		real, err := follow(folder)
+		real, err := seen.follow(folder)
 		if err != nil {
 			return Workspace{}, fmt.Errorf("workspace %s: %w", folder, err)
 		}
@@ -103,8 +104,9 @@ func (w Workspace) Folders() []string { return slices.Clone(w.folders) }
 // nothing becomes inside that was not.
 func (w Workspace) Narrow(folders []string) Workspace {
 	narrow := Workspace{own: w.own}
+	seen := make(sight)
 	for _, folder := range folders {
-		real, err := follow(folder)
+		real, err := seen.follow(folder)
 		if err != nil {
 			continue
 		}
@@ -153,13 +155,14 @@ func (w Workspace) Locate(path, folder string) Location {
 		}
 		absolute = folder + string(filepath.Separator) + path // not cleaned: see below
 	}
-	real, err := follow(absolute)
+	seen := make(sight)
+	real, err := seen.follow(absolute)
 	if err != nil {
 		l.Doubt = err.Error()
 		return l
 	}
 	// Some programs take ".." away before they follow links, others after.
-	if cleaned, err := follow(filepath.Clean(absolute)); err != nil || cleaned != real {
+	if cleaned, err := seen.follow(filepath.Clean(absolute)); err != nil || cleaned != real {
 		l.Doubt = `".." follows a link in it`
 		return l
 	}
@@ -248,9 +251,35 @@ func doubtOnWindows(path string) string {
 // maxLinks bounds the links on one way, as systems do.
 const maxLinks = 40
 
+// A sight is what was seen of files in one look, by their paths. Paths that have
+// folders in common are followed with one, which asks the system once for each folder.
+type sight map[string]entry
+
+// An entry is what was seen at one path: a link, an error, or neither.
+type entry struct {
+	link   bool
+	target string // of a link
+	err    error
+}
+
+// at looks at a file, once.
+func (s sight) at(path string) entry {
+	if e, ok := s[path]; ok {
+		return e
+	}
+	var e entry
+	info, err := os.Lstat(path)
+	if e.err = err; err == nil && info.Mode()&(os.ModeSymlink|os.ModeIrregular) != 0 {
+		e.link = true
+		e.target, e.err = os.Readlink(path)
+	}
+	s[path] = e
+	return e
+}
+
 // follow returns where an absolute path leads, with all links on the way followed.
 // What does not exist yet leads to itself, below what exists.
-func follow(path string) (string, error) {
+func (s sight) follow(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	at := volume + string(filepath.Separator)
 	todo := split(path[len(volume):])
@@ -265,26 +294,25 @@ func follow(path string) (string, error) {
 			continue
 		}
 		next := filepath.Join(at, name)
-		info, err := os.Lstat(next)
+		is := s.at(next)
 		switch {
-		case errors.Is(err, os.ErrNotExist):
+		case is.link:
+		case errors.Is(is.err, os.ErrNotExist):
 			if slices.Contains(todo, "..") {
 				return "", errors.New(`".." follows a folder in it that does not exist`)
 			}
 			return filepath.Join(append([]string{next}, todo...)...), nil
-		case err != nil:
-			return "", fmt.Errorf("it cannot be followed: %w", err)
-		case info.Mode()&os.ModeSymlink == 0 && info.Mode()&os.ModeIrregular == 0:
+		case is.err == nil:
 			at = next
 			continue
+		}
+		if is.err != nil {
+			return "", fmt.Errorf("it cannot be followed: %w", is.err)
 		}
 		if links++; links > maxLinks {
 			return "", errors.New("it has too many links")
 		}
-		target, err := os.Readlink(next)
-		if err != nil {
-			return "", fmt.Errorf("it cannot be followed: %w", err)
-		}
+		target := is.target
 		if filepath.IsAbs(target) {
 			volume = filepath.VolumeName(target)
 			at, target = volume+string(filepath.Separator), target[len(volume):]
