@@ -96,7 +96,7 @@ bench: build ## what is promised about speed, beside direct calls of the same mi
 bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, store, replay, worker
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal|Open' ./bridge/sqlstore
-	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge
+	$(GO) test -run '^$$' -bench 'Replay|Resume|Message' ./bridge ./bridge/rpc
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip|Decode' ./sandbox/worker ./sandbox/source ./sandbox/values
 
 # BEFORE=PROGRAM plays what was the default before with that older bridge.
