@@ -21,14 +21,30 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 // A Workspace is the folders that a script works on. The zero value has none, so
 // that no path is inside.
 type Workspace struct {
-	folders []string // absolute, links followed
-	own     []string // the bridge's own files, as they are named and where they lead
+	folders []string         // absolute, links followed
+	own     []string         // the bridge's own files, as they are named and where they lead
+	later   func() Workspace // of Later: the workspace, of which the rest is not known
+}
+
+// Later returns the workspace that find finds. It is found once, when it is first
+// needed: whoever never names a path needs none.
+func Later(find func() Workspace) Workspace {
+	return Workspace{later: sync.OnceValue(func() Workspace { return find().found() })}
+}
+
+// found returns the workspace with all that is known of it.
+func (w Workspace) found() Workspace {
+	if w.later != nil {
+		return w.later()
+	}
+	return w
 }
 
 // New makes a workspace of folders. It refuses folders that are too wide for one:
@@ -81,7 +97,10 @@ type kept struct {
 }
 
 // MarshalJSON writes the folders and the bridge's own files.
-func (w Workspace) MarshalJSON() ([]byte, error) { return json.Marshal(kept{w.folders, w.own}) }
+func (w Workspace) MarshalJSON() ([]byte, error) {
+	w = w.found()
+	return json.Marshal(kept{w.folders, w.own})
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote. Nothing is followed again: if a folder
 // has become a link since, what it leads to is outside.
@@ -90,19 +109,23 @@ func (w *Workspace) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &k); err != nil {
 		return err
 	}
-	w.folders, w.own = k.Folders, k.Own
+	*w = Workspace{folders: k.Folders, own: k.Own}
 	return nil
 }
 
 // IsZero reports whether the workspace has no folders and no own files.
-func (w Workspace) IsZero() bool { return len(w.folders) == 0 && len(w.own) == 0 }
+func (w Workspace) IsZero() bool {
+	w = w.found()
+	return len(w.folders) == 0 && len(w.own) == 0
+}
 
 // Folders returns the folders of the workspace, where they lead.
-func (w Workspace) Folders() []string { return slices.Clone(w.folders) }
+func (w Workspace) Folders() []string { return slices.Clone(w.found().folders) }
 
 // Narrow returns the part of the workspace that is also in one of the folders:
 // nothing becomes inside that was not.
 func (w Workspace) Narrow(folders []string) Workspace {
+	w = w.found()
 	narrow := Workspace{own: w.own}
 	seen := make(sight)
 	for _, folder := range folders {
@@ -173,6 +196,7 @@ func (w Workspace) Locate(path, folder string) Location {
 	if l.RunsLater == "" {
 		l.RunsLater = runsLater(real)
 	}
+	w = w.found()
 	for _, own := range w.own {
 		if within(real, own) {
 			l.Secret = "the bridge's own files"
@@ -293,7 +317,10 @@ func (s sight) follow(path string) (string, error) {
 			at = filepath.Dir(at)
 			continue
 		}
-		next := filepath.Join(at, name)
+		next := at + name
+		if at[len(at)-1] != filepath.Separator {
+			next = at + string(filepath.Separator) + name
+		}
 		is := s.at(next)
 		switch {
 		case is.link:
