@@ -35,7 +35,7 @@ RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./b
 	./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending \
 	./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/roots ./bridge/rpc \
 	./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/turns ./bridge/upstream \
-	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./bridge/wording ./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/upstreams \
+	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./bridge/wording ./bridge/workspace ./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/upstreams \
 	./profiles ./profiles/known ./profiles/templates ./sandbox ./sandbox/confine ./sandbox/intl ./sandbox/realm \
 	./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
@@ -96,7 +96,7 @@ bench: build ## what is promised about speed, beside direct calls of the same mi
 bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, store, replay, worker
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal|Open' ./bridge/sqlstore
-	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge
+	$(GO) test -run '^$$' -bench 'Replay|Resume|Message' ./bridge ./bridge/rpc
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip|Decode' ./sandbox/worker ./sandbox/source ./sandbox/values
 
 # BEFORE=PROGRAM plays what was the default before with that older bridge.

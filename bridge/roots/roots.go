@@ -7,7 +7,8 @@
 // configuration says, and without that there is no workspace.
 //
 // A client is asked once for each run, when it begins. What it says later counts for
-// later runs.
+// later runs. Where the folders lead is found once for each run, too, when it is first
+// needed, which is before its first call is decided; a run without calls needs it never.
 package roots
 
 //lint:file-ignore SA1019 deprecated by the newest protocol, and what clients of older ones have
@@ -69,7 +70,7 @@ func (f *Finder) Workspace(ctx context.Context, conn *mcp.ServerSession, remote 
 			return w
 		}
 		if named, folders := f.ask(ctx, conn); named {
-			return w.Narrow(folders)
+			return workspace.Later(func() workspace.Workspace { return w.Narrow(folders) })
 		}
 		return w
 	}
@@ -89,6 +90,10 @@ func (f *Finder) Workspace(ctx context.Context, conn *mcp.ServerSession, remote 
 // logged at that level.
 func (f *Finder) make(folders []string, level slog.Level) workspace.Workspace {
 	own := f.o.Own()
+	return workspace.Later(func() workspace.Workspace { return f.follow(folders, own, level) })
+}
+
+func (f *Finder) follow(folders, own []string, level slog.Level) workspace.Workspace {
 	w, err := workspace.New(folders, own)
 	if err == nil {
 		return w

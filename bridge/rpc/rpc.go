@@ -25,6 +25,8 @@ type Message struct {
 	Method string          // empty for a response
 	Params json.RawMessage
 	Result json.RawMessage
+
+	decoded jsonrpc.Message // the same, as the SDK has it; of Read
 }
 
 // IsRequest reports whether the message must be answered.
@@ -108,7 +110,8 @@ func Read(text []byte) (Message, *Error) {
 			return refuse(jsonrpc.CodeInvalidRequest, "invalid request: %v", err)
 		}
 	}
-	if _, err := jsonrpc.DecodeMessage(text); err != nil {
+	var err error
+	if m.decoded, err = decode(text, members); err != nil {
 		return refuse(jsonrpc.CodeInvalidRequest, "invalid request: %v", err)
 	}
 	if !named {
@@ -131,6 +134,36 @@ func Read(text []byte) (Message, *Error) {
 	}
 	return m, nil
 }
+
+// decode is jsonrpc.DecodeMessage, but cheaper in the usual case, a request about which
+// readers do not differ: the SDK's decoder takes a buffer of 32 KB for each message.
+func decode(text []byte, members map[string]json.RawMessage) (jsonrpc.Message, error) {
+	for name := range members {
+		switch name {
+		case "jsonrpc", "id", "method", "params":
+		default:
+			return jsonrpc.DecodeMessage(text)
+		}
+	}
+	method := members["method"]
+	plain := len(method) > 2 && method[0] == '"' && !bytes.ContainsRune(method, '\\') && string(members["jsonrpc"]) == `"2.0"` &&
+		string(members["params"]) != "null" && bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) < maxDepth
+	if !plain {
+		return jsonrpc.DecodeMessage(text)
+	}
+	var raw any
+	if id := members["id"]; id != nil && json.Unmarshal(id, &raw) != nil {
+		return jsonrpc.DecodeMessage(text)
+	}
+	id, err := jsonrpc.MakeID(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &jsonrpc.Request{ID: id, Method: string(method[1 : len(method)-1]), Params: members["params"]}, nil
+}
+
+// maxDepth is how deep the SDK reads JSON.
+const maxDepth = 1000
 
 // checkAnswers says which answer to a question of ours cannot be read. The other
 // parameters are for others to check.

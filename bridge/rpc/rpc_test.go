@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,6 +18,8 @@ func FuzzRead(f *testing.F) {
 		`{"jsonrpc":"2.0","Method":"ping"}`, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `[]`, `null`, ``, ` `, `{`, `{"jsonrpc":"2.0","method":""}`,
 		strings.Repeat("[", 100), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":7}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","inputResponses":{"q1":{"action":"accept"},"q2":7}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"p\u0069ng","params":null}`, `{"jsonrpc":"2.0","id":0,"method":"x","params":[ 1,2 ]}`, `{"jsonrpc":"2.0","id":1e3,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat("[", 998) + strings.Repeat("]", 998) + `}`, `{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat("[", 1001) + strings.Repeat("]", 1001) + `}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -31,6 +34,9 @@ func FuzzRead(f *testing.F) {
 		read, err := jsonrpc.DecodeMessage(text)
 		if err != nil {
 			t.Fatalf("%q is let through: %v", text, err)
+		}
+		if !reflect.DeepEqual(read, m.decoded) {
+			t.Fatalf("%q is %#v to the SDK, and passed on as %#v", text, read, m.decoded)
 		}
 		again, err := jsonrpc.EncodeMessage(read)
 		if err != nil {

@@ -23,8 +23,8 @@ const maxMessage = 64 << 20
 // at a time, and its answers go out together.
 type Stdio struct {
 	in    *bufio.Reader
-	line  []byte   // what is left of the message that is being read
-	next  [][]byte // messages of a batch that come after it
+	line  []byte   // what is left of the message that Read reads
+	next  []passed // messages that were let through and not read yet
 	began bool     // initialize has come
 
 	mu      sync.Mutex // one message at a time; guards what follows
@@ -32,6 +32,12 @@ type Stdio struct {
 	opening string // key of the initialize that has no answer yet
 	version string // that was agreed on; empty until then
 	batches []*batch
+}
+
+// A passed is a message that was let through.
+type passed struct {
+	text    []byte // a line without its end
+	message jsonrpc.Message
 }
 
 // A batch has requests without an answer.
@@ -47,14 +53,24 @@ func NewStdio(in io.Reader, out io.WriteCloser) *Stdio {
 
 // Read reads the messages that the SDK can read.
 func (s *Stdio) Read(p []byte) (int, error) {
-	for len(s.line) == 0 {
-		if len(s.next) > 0 {
-			s.line, s.next = s.next[0], s.next[1:]
-			continue
-		}
-		line, err := s.readLine()
+	if len(s.line) == 0 {
+		m, err := s.message()
 		if err != nil {
 			return 0, err
+		}
+		s.line = append(m.text, '\n')
+	}
+	n := copy(p, s.line)
+	s.line = s.line[n:]
+	return n, nil
+}
+
+// message returns the next message that the SDK can read.
+func (s *Stdio) message() (passed, error) {
+	for len(s.next) == 0 {
+		line, err := s.readLine()
+		if err != nil {
+			return passed{}, err
 		}
 		if len(line) > maxMessage {
 			s.answer(&Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("parse error: a message of more than %d MB", maxMessage>>20)})
@@ -67,9 +83,9 @@ func (s *Stdio) Read(p []byte) (int, error) {
 			s.take(text)
 		}
 	}
-	n := copy(p, s.line)
-	s.line = s.line[n:]
-	return n, nil
+	m := s.next[0]
+	s.next = s.next[1:]
+	return m, nil
 }
 
 // readLine reads one line. Of one that is too long it keeps only enough to show that.
@@ -103,7 +119,7 @@ func (s *Stdio) take(text []byte) {
 		s.opening = m.Key()
 		s.mu.Unlock()
 	}
-	s.line = append(text, '\n')
+	s.next = append(s.next, passed{text, m.decoded})
 }
 
 // read reads a message, and refuses a request that comes before initialize.
@@ -153,7 +169,7 @@ func (s *Stdio) takeBatch(elements []json.RawMessage) {
 		}
 		var line bytes.Buffer
 		json.Compact(&line, text) // it may have line breaks, which end a message; it is JSON
-		s.next = append(s.next, append(line.Bytes(), '\n'))
+		s.next = append(s.next, passed{line.Bytes(), m.decoded})
 	}
 	s.batches = append(s.batches, b)
 	s.flushLocked()

@@ -21,14 +21,30 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 // A Workspace is the folders that a script works on. The zero value has none, so
 // that no path is inside.
 type Workspace struct {
-	folders []string // absolute, links followed
-	own     []string // the bridge's own files, as they are named and where they lead
+	folders []string         // absolute, links followed
+	own     []string         // the bridge's own files, as they are named and where they lead
+	later   func() Workspace // of Later: the workspace, of which the rest is not known
+}
+
+// Later returns the workspace that find finds. It is found once, when it is first
+// needed: whoever never names a path needs none.
+func Later(find func() Workspace) Workspace {
+	return Workspace{later: sync.OnceValue(func() Workspace { return find().found() })}
+}
+
+// found returns the workspace with all that is known of it.
+func (w Workspace) found() Workspace {
+	if w.later != nil {
+		return w.later()
+	}
+	return w
 }
 
 // New makes a workspace of folders. It refuses folders that are too wide for one:
@@ -36,22 +52,23 @@ type Workspace struct {
 // files.
 func New(folders, own []string) (Workspace, error) {
 	var w Workspace
+	seen := make(sight)
 	for _, file := range own {
 		w.own = append(w.own, file)
-		if real, err := follow(file); err == nil {
+		if real, err := seen.follow(file); err == nil {
 			w.own = append(w.own, real)
 		}
 	}
 	home, _ := os.UserHomeDir() // none: nothing to compare with
 	homes := []string{home}
-	if real, err := follow(home); home != "" && err == nil {
+	if real, err := seen.follow(home); home != "" && err == nil {
 		homes = append(homes, real)
 	}
 	for _, folder := range folders {
 		if !filepath.IsAbs(folder) {
 			return Workspace{}, fmt.Errorf("workspace %s: not an absolute path", folder)
 		}
-		real, err := follow(folder)
+		real, err := seen.follow(folder)
 		if err != nil {
 			return Workspace{}, fmt.Errorf("workspace %s: %w", folder, err)
 		}
@@ -80,7 +97,10 @@ type kept struct {
 }
 
 // MarshalJSON writes the folders and the bridge's own files.
-func (w Workspace) MarshalJSON() ([]byte, error) { return json.Marshal(kept{w.folders, w.own}) }
+func (w Workspace) MarshalJSON() ([]byte, error) {
+	w = w.found()
+	return json.Marshal(kept{w.folders, w.own})
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote. Nothing is followed again: if a folder
 // has become a link since, what it leads to is outside.
@@ -89,22 +109,27 @@ func (w *Workspace) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &k); err != nil {
 		return err
 	}
-	w.folders, w.own = k.Folders, k.Own
+	*w = Workspace{folders: k.Folders, own: k.Own}
 	return nil
 }
 
 // IsZero reports whether the workspace has no folders and no own files.
-func (w Workspace) IsZero() bool { return len(w.folders) == 0 && len(w.own) == 0 }
+func (w Workspace) IsZero() bool {
+	w = w.found()
+	return len(w.folders) == 0 && len(w.own) == 0
+}
 
 // Folders returns the folders of the workspace, where they lead.
-func (w Workspace) Folders() []string { return slices.Clone(w.folders) }
+func (w Workspace) Folders() []string { return slices.Clone(w.found().folders) }
 
 // Narrow returns the part of the workspace that is also in one of the folders:
 // nothing becomes inside that was not.
 func (w Workspace) Narrow(folders []string) Workspace {
+	w = w.found()
 	narrow := Workspace{own: w.own}
+	seen := make(sight)
 	for _, folder := range folders {
-		real, err := follow(folder)
+		real, err := seen.follow(folder)
 		if err != nil {
 			continue
 		}
@@ -153,13 +178,14 @@ func (w Workspace) Locate(path, folder string) Location {
 		}
 		absolute = folder + string(filepath.Separator) + path // not cleaned: see below
 	}
-	real, err := follow(absolute)
+	seen := make(sight)
+	real, err := seen.follow(absolute)
 	if err != nil {
 		l.Doubt = err.Error()
 		return l
 	}
 	// Some programs take ".." away before they follow links, others after.
-	if cleaned, err := follow(filepath.Clean(absolute)); err != nil || cleaned != real {
+	if cleaned, err := seen.follow(filepath.Clean(absolute)); err != nil || cleaned != real {
 		l.Doubt = `".." follows a link in it`
 		return l
 	}
@@ -170,6 +196,7 @@ func (w Workspace) Locate(path, folder string) Location {
 	if l.RunsLater == "" {
 		l.RunsLater = runsLater(real)
 	}
+	w = w.found()
 	for _, own := range w.own {
 		if within(real, own) {
 			l.Secret = "the bridge's own files"
@@ -248,9 +275,35 @@ func doubtOnWindows(path string) string {
 // maxLinks bounds the links on one way, as systems do.
 const maxLinks = 40
 
+// A sight is what was seen of files in one look, by their paths. Paths that have
+// folders in common are followed with one, which asks the system once for each folder.
+type sight map[string]entry
+
+// An entry is what was seen at one path: a link, an error, or neither.
+type entry struct {
+	link   bool
+	target string // of a link
+	err    error
+}
+
+// at looks at a file, once.
+func (s sight) at(path string) entry {
+	if e, ok := s[path]; ok {
+		return e
+	}
+	var e entry
+	info, err := os.Lstat(path)
+	if e.err = err; err == nil && info.Mode()&(os.ModeSymlink|os.ModeIrregular) != 0 {
+		e.link = true
+		e.target, e.err = os.Readlink(path)
+	}
+	s[path] = e
+	return e
+}
+
 // follow returns where an absolute path leads, with all links on the way followed.
 // What does not exist yet leads to itself, below what exists.
-func follow(path string) (string, error) {
+func (s sight) follow(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	at := volume + string(filepath.Separator)
 	todo := split(path[len(volume):])
@@ -264,27 +317,29 @@ func follow(path string) (string, error) {
 			at = filepath.Dir(at)
 			continue
 		}
-		next := filepath.Join(at, name)
-		info, err := os.Lstat(next)
+		next := at + name
+		if at[len(at)-1] != filepath.Separator {
+			next = at + string(filepath.Separator) + name
+		}
+		is := s.at(next)
 		switch {
-		case errors.Is(err, os.ErrNotExist):
+		case is.link:
+		case errors.Is(is.err, os.ErrNotExist):
 			if slices.Contains(todo, "..") {
 				return "", errors.New(`".." follows a folder in it that does not exist`)
 			}
 			return filepath.Join(append([]string{next}, todo...)...), nil
-		case err != nil:
-			return "", fmt.Errorf("it cannot be followed: %w", err)
-		case info.Mode()&os.ModeSymlink == 0 && info.Mode()&os.ModeIrregular == 0:
+		case is.err == nil:
 			at = next
 			continue
+		}
+		if is.err != nil {
+			return "", fmt.Errorf("it cannot be followed: %w", is.err)
 		}
 		if links++; links > maxLinks {
 			return "", errors.New("it has too many links")
 		}
-		target, err := os.Readlink(next)
-		if err != nil {
-			return "", fmt.Errorf("it cannot be followed: %w", err)
-		}
+		target := is.target
 		if filepath.IsAbs(target) {
 			volume = filepath.VolumeName(target)
 			at, target = volume+string(filepath.Separator), target[len(volume):]

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -275,4 +276,55 @@ func FuzzLocate(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A workspace that is found later is found once, by whatever needs it first, and is the
+// same from then on, also in JSON.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "ws/", "own")
+	for name, use := range map[string]func(workspace.Workspace){
+		"folders": func(w workspace.Workspace) { w.Folders() },
+		"locate":  func(w workspace.Workspace) { w.Locate(filepath.Join(root, "ws", "f"), "") },
+		"zero":    func(w workspace.Workspace) { w.IsZero() },
+		"json":    func(w workspace.Workspace) { json.Marshal(w) },
+		"narrow":  func(w workspace.Workspace) { w.Narrow(nil) },
+	} {
+		found := 0
+		w := workspace.Later(func() workspace.Workspace {
+			found++
+			now, err := workspace.New([]string{filepath.Join(root, "ws")}, []string{filepath.Join(root, "own")})
+			if err != nil {
+				t.Error(err)
+			}
+			return now
+		})
+		if found != 0 {
+			t.Errorf("%s: found before it is needed", name)
+		}
+		use(w)
+		if found != 1 {
+			t.Errorf("%s: found %d times", name, found)
+		}
+		text, err := json.Marshal(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again workspace.Workspace
+		if err := json.Unmarshal(text, &again); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range []workspace.Workspace{w, again} {
+			if diff := cmp.Diff([]string{filepath.Join(root, "ws")}, w.Folders()); diff != "" || w.IsZero() {
+				t.Errorf("%s: (-want +got)\n%s", name, diff)
+			}
+			if !w.Locate(filepath.Join(root, "ws", "f"), "").Inside || w.Locate(filepath.Join(root, "own"), "").Secret == "" ||
+				!w.Narrow([]string{filepath.Join(root, "ws")}).Locate(filepath.Join(root, "ws", "f"), "").Inside {
+				t.Errorf("%s: what is inside is not, or what is ours", name)
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: found %d times in all", name, found)
+		}
+	}
 }

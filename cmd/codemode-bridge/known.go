@@ -1,8 +1,11 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/builtin"
@@ -16,15 +19,40 @@ import (
 func (p *parts) roots(con *console) *roots.Finder {
 	return roots.New(roots.Options{
 		Configured: func() []string { return p.config().Evaluation.Workspace },
-		Here: func() string {
-			here, err := os.Getwd()
-			if err != nil {
-				p.log.Error("finding the folder that the bridge was started in", "err", err)
-			}
-			return here
-		},
-		Own: func() []string { return ownFiles(con, p.config()) },
-		Log: p.log,
+		Here:       p.here,
+		Own:        p.ownFiles(con),
+		Log:        p.log,
+	})
+}
+
+// ownFiles returns the files of the bridge with the configuration that is in force,
+// which are found once for each configuration.
+func (p *parts) ownFiles(con *console) func() []string {
+	type found struct {
+		cfg   *config.Config
+		files []string
+	}
+	var last atomic.Pointer[found]
+	return func() []string {
+		cfg := p.config()
+		if of := last.Load(); of != nil && of.cfg == cfg {
+			return of.files
+		}
+		of := &found{cfg, ownFiles(con, cfg)}
+		last.Store(of)
+		return of.files
+	}
+}
+
+// startFolder returns a function that finds, once, the folder that the bridge was
+// started in.
+func startFolder(log *slog.Logger) func() string {
+	return sync.OnceValue(func() string {
+		here, err := os.Getwd()
+		if err != nil {
+			log.Error("finding the folder that the bridge was started in", "err", err)
+		}
+		return here
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -54,7 +53,8 @@ type parts struct {
 	told      atomic.Pointer[running.Bridge] // of a command: the bridge that knows its servers; see hear
 
 	started time.Time
-	cached  bool // there are tools of the last run to list
+	here    func() string // the folder that the bridge was started in; empty if that is not known
+	cached  bool          // there are tools of the last run to list
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
@@ -79,7 +79,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.Env, cfg: cfg, started: time.Now()}
+	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.Env, cfg: cfg, started: time.Now(), here: startFolder(l.logger)}
 	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil); err != nil {
 		return nil, err
 	}
@@ -247,11 +247,7 @@ func (p *parts) folder() string {
 	if !startsInWindow(p.config()) {
 		return ""
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		p.log.Error("finding the folder that servers without cwd run in", "err", err)
-	}
-	return here
+	return p.here()
 }
 
 // identities returns, by name, what identifies each server of a configuration besides

@@ -65,7 +65,7 @@ func runCommand(con *console) *cobra.Command {
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				defer p.keepPage(con)()
 				defer p.openNotices(false)()
-				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client, MaxLineLength: -1})
+				err := p.server.Serve(ctx, client)
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
 				}
