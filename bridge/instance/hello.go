@@ -29,6 +29,20 @@ const (
 	askState  = "state"  // likewise: the status with what the bridge adds to it
 )
 
+// What the two sides say, a byte each, once a client is to be served: first its process,
+// with the client's two ends or without, then the instance, with a note or without. If
+// they were handed over, only sayEnd comes after that: from the process, that nothing
+// more is to be read; from the instance, that the client has gone.
+const (
+	sayCopy = 'c' // the process copies
+	sayHand = 'h'
+	sayEnd  = 'e'
+)
+
+// maxHanded bounds the clients whose pipes an instance has: each takes five descriptors
+// and a thread that waits. The processes of others copy.
+const maxHanded = 64
+
 // A hello is the client process's line.
 type hello struct {
 	Join     int    `json:"join"`

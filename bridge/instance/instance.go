@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -53,6 +54,7 @@ type Instance struct {
 	bridge   Bridge         // set by Serve
 	handled  chan struct{}  // closed when no connection is handled any more; nil before Serve
 	sessions sync.WaitGroup // of clients
+	handed   atomic.Int32   // clients whose pipes are here
 	over     chan struct{}  // closed when the last client has gone for long enough
 
 	mu      sync.Mutex
@@ -234,10 +236,20 @@ func (i *Instance) converse(ctx context.Context, c *client) {
 		return
 	}
 	log.Info("a window has joined", "process", c.conn.pid)
+	h, err := i.take(ctx, c.conn)
+	switch {
+	case err != nil:
+		log.Info("a window has gone", "err", err)
+		return
+	case h != nil:
+		defer i.handed.Add(-1)
+		defer h.finish()
+		log.Info("a window has gone", "err", i.bridge.Serve(ctx, h))
+		return
+	}
 	// One that no longer reads must not keep the others from ending.
 	defer context.AfterFunc(ctx, func() { c.conn.SetWriteDeadline(time.Now().Add(lastRead)) })()
-	err := i.bridge.Serve(ctx, stream{c.conn, ctx, readTime})
-	log.Info("a window has gone", "err", err)
+	log.Info("a window has gone", "err", i.bridge.Serve(ctx, stream{c.conn, ctx, readTime}))
 }
 
 // leave ends a client. The last one stays connected until everything has ended, so

@@ -79,7 +79,7 @@ func TestInstanceLife(t *testing.T) {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", n)
 			out.Close()
 		}()
-		if err := meeting.Relay(t.Context(), readWriter{in, &answers}, conn, &said, time.Minute); err != nil {
+		if err := meeting.Relay(t.Context(), Client{ReadWriter: readWriter{in, &answers}}, conn, &said, time.Minute); err != nil {
 			t.Error(err)
 		}
 		if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", n); answers.String() != want {

@@ -26,6 +26,7 @@ type Stdio struct {
 	line  []byte   // what is left of the message that Read reads
 	next  []passed // messages that were let through and not read yet
 	began bool     // initialize has come
+	watch Watch    // may be nil
 
 	mu      sync.Mutex // one message at a time; guards what follows
 	out     io.WriteCloser
@@ -40,8 +41,18 @@ type passed struct {
 	message jsonrpc.Message
 }
 
+// A Watch hears what becomes of the client's requests. It may be called from several
+// goroutines.
+type Watch interface {
+	// Asked is told of a request before it is let through, and of those of a batch together.
+	Asked(ids []json.RawMessage)
+	// Answered is told of an answer once it is written; for a batch, of the first of its ids.
+	Answered(key string)
+}
+
 // A batch has requests without an answer.
 type batch struct {
+	first   string   // key of its first request; empty if it has none
 	waiting []string // keys of the requests without an answer
 	answers []json.RawMessage
 }
@@ -50,6 +61,9 @@ type batch struct {
 func NewStdio(in io.Reader, out io.WriteCloser) *Stdio {
 	return &Stdio{in: bufio.NewReaderSize(in, 64<<10), out: out}
 }
+
+// Watch has w hear what becomes of the requests. It is called before the first Read.
+func (s *Stdio) Watch(w Watch) { s.watch = w }
 
 // Read reads the messages that the SDK can read.
 func (s *Stdio) Read(p []byte) (int, error) {
@@ -119,6 +133,9 @@ func (s *Stdio) take(text []byte) {
 		s.opening = m.Key()
 		s.mu.Unlock()
 	}
+	if m.IsRequest() && s.watch != nil {
+		s.watch.Asked([]json.RawMessage{m.ID})
+	}
 	s.next = append(s.next, passed{text, m.decoded})
 }
 
@@ -150,6 +167,7 @@ func (s *Stdio) takeBatch(elements []json.RawMessage) {
 		return
 	}
 	b := &batch{}
+	var asked []json.RawMessage
 	for _, text := range elements {
 		m, err := Read(text)
 		switch {
@@ -166,10 +184,17 @@ func (s *Stdio) takeBatch(elements []json.RawMessage) {
 		}
 		if m.IsRequest() {
 			b.waiting = append(b.waiting, m.Key())
+			asked = append(asked, m.ID)
 		}
 		var line bytes.Buffer
 		json.Compact(&line, text) // it may have line breaks, which end a message; it is JSON
 		s.next = append(s.next, passed{line.Bytes(), m.decoded})
+	}
+	if len(asked) > 0 {
+		b.first = b.waiting[0]
+		if s.watch != nil {
+			s.watch.Asked(asked)
+		}
 	}
 	s.batches = append(s.batches, b)
 	s.flushLocked()
@@ -185,6 +210,9 @@ func (s *Stdio) flushLocked() (err error) {
 		if len(b.answers) > 0 {
 			text, e := json.Marshal(b.answers)
 			err = errors.Join(err, e, s.writeLocked(text))
+		}
+		if b.first != "" && err == nil && s.watch != nil {
+			s.watch.Answered(b.first)
 		}
 		return true
 	})
@@ -212,7 +240,7 @@ func (s *Stdio) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.opening == "" && len(s.batches) == 0 {
-		return s.out.Write(p)
+		return s.passLocked(p)
 	}
 	m := Peek(p)
 	if !m.IsResponse() {
@@ -232,8 +260,34 @@ func (s *Stdio) Write(p []byte) (int, error) {
 			return len(p), s.flushLocked()
 		}
 	}
-	return s.out.Write(p)
+	return s.passLocked(p)
 }
+
+// passLocked writes a message as it is.
+func (s *Stdio) passLocked(p []byte) (int, error) {
+	n, err := s.out.Write(p)
+	if err == nil && s.watch != nil {
+		if key, ok := answers(p); ok {
+			s.watch.Answered(key)
+		}
+	}
+	return n, err
+}
+
+// answers returns the key of the request that a message of ours answers. What the SDK
+// writes is not read as a whole: an answer may have megabytes behind its id.
+func answers(p []byte) (id string, ok bool) {
+	if rest, ok := bytes.CutPrefix(p, []byte(`{"jsonrpc":"2.0","id":`)); ok {
+		if id, _, ok := bytes.Cut(rest, []byte(`,"result":`)); ok && len(id) <= shortID && json.Valid(id) {
+			return key(id), true
+		}
+	}
+	m := Peek(p)
+	return m.Key(), m.IsResponse() && m.ID != nil
+}
+
+// shortID is the length of ids as clients have them.
+const shortID = 256
 
 // Close closes the pipe to the client.
 func (s *Stdio) Close() error { return s.out.Close() }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/rpc"
@@ -53,7 +54,7 @@ func runCommand(con *console) *cobra.Command {
 				return err
 			}
 			if start.cfg.Windows.Share && !alone {
-				joined, err := joinInstance(c.Context(), con, client, start.cfg, start.looked)
+				joined, err := joinInstance(c.Context(), con, instance.Client{ReadWriter: client, In: os.Stdin, Out: stdout}, start.cfg, start.looked)
 				if joined || err != nil {
 					return err
 				}
