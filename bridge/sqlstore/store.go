@@ -1,11 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -15,9 +13,6 @@ import (
 )
 
 const (
-	queueSize  = 128     // records that wait before Record blocks
-	batchBytes = 8 << 20 // bytes of records in one transaction, about
-
 	compactAfter = 200 * time.Millisecond // without records, before rows move from recent to rows
 	pollEvery    = 150 * time.Millisecond // between looks for other processes' changes
 	compactRows  = 256                    // rows that move in one transaction
@@ -30,14 +25,12 @@ const (
 
 // A DB is a ledger.Store and a ledger.Journal in a SQLite file.
 type DB struct {
-	o       Options
-	queue   chan *item
-	jobs    chan *job
-	poke    chan struct{} // somebody began to watch
-	stop    chan struct{} // closed by Close
-	stopped chan struct{} // closed when the writing goroutine has ended
-	close   sync.Once
-	behind  sync.WaitGroup // the checks in the background
+	o      Options
+	queue  *ledger.Queue
+	jobs   chan *job
+	poke   chan struct{} // somebody began to watch
+	close  sync.Once
+	behind sync.WaitGroup // the checks in the background
 
 	mu          sync.Mutex
 	file        *file // what is read; nil if nothing can be
@@ -51,7 +44,7 @@ type DB struct {
 	key        []byte             // of lastSeen's store
 	doubted    bool               // a write failed: what is in the file may not be on the disk
 	compacting bool               // rows move from recent to rows, until a record comes
-	second     secondPlace
+	second     ledger.SecondPlace
 	swept      time.Time // when shared bytes that no journal names were last removed
 }
 
@@ -87,8 +80,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		o: o, queue: make(chan *item, queueSize), jobs: make(chan *job), poke: make(chan struct{}, 1),
-		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, stopCheck: func() {}, second: secondPlace{o: &o, tried: time.Now()}, swept: time.Now(),
+		o: o, queue: ledger.NewQueue(), jobs: make(chan *job), poke: make(chan struct{}, 1), file: f, stopCheck: func() {}, second: ledger.NewSecondPlace(o.CheckpointFile, o.Clock, o.Logger), swept: time.Now(),
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
@@ -116,13 +108,11 @@ func (db *DB) Record(ctx context.Context, all ...ledger.Record) error {
 	if db.o.ReadOnly {
 		return errReadOnly
 	}
-	it := &item{durable: db.o.AllDurable, done: make(chan error, 1)}
-	for i := range all {
-		if err := it.record(&all[i], db.o.Clock); err != nil {
-			return err
-		}
+	it, err := ledger.NewItem(all, db.o.Clock)
+	if err != nil {
+		return err
 	}
-	return db.keep(ctx, it)
+	return db.queue.Keep(ctx, it)
 }
 
 // Append stores entries. See ledger.Journal.
@@ -133,41 +123,14 @@ func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error 
 	if db.o.ReadOnly {
 		return errReadOnly
 	}
-	it := &item{durable: db.o.AllDurable, done: make(chan error, 1)}
-	if err := it.take(entries, db.o.Clock); err != nil {
+	it, err := ledger.NewItem(nil, db.o.Clock)
+	if err == nil {
+		err = it.Add(entries, db.o.Clock)
+	}
+	if err != nil {
 		return err
 	}
-	return db.keep(ctx, it)
-}
-
-// keep hands an item to the writing goroutine and waits until it is stored.
-func (db *DB) keep(ctx context.Context, it *item) error {
-	select {
-	case db.queue <- it:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-db.stop:
-		return errClosed
-	}
-	select {
-	case err := <-it.done:
-		return err
-	case <-db.stopped:
-		select {
-		case err := <-it.done:
-			return err
-		default:
-			return errClosed
-		}
-	case <-ctx.Done():
-		db.mu.Lock()
-		it.abandoned = !it.taken
-		db.mu.Unlock()
-		if it.abandoned {
-			return ctx.Err()
-		}
-		return <-it.done // it is being written
-	}
+	return db.queue.Keep(ctx, it)
 }
 
 // Changed returns a channel that is closed after the next change.
@@ -190,7 +153,7 @@ func (db *DB) Err() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	select {
-	case <-db.stop:
+	case <-db.queue.Stop:
 		return errClosed
 	default:
 		return db.wrong()
@@ -210,8 +173,8 @@ func (db *DB) wrong() error {
 // for the store's goroutines.
 func (db *DB) Close() error {
 	db.close.Do(func() {
-		close(db.stop)
-		<-db.stopped
+		close(db.queue.Stop)
+		<-db.queue.Stopped
 	})
 	return nil
 }
@@ -222,7 +185,7 @@ func (db *DB) Close() error {
 //	                              ^          |
 //	                              +- next ---+--- nothing for a while -> compact, sign, sweep
 func (db *DB) run(ctx context.Context) {
-	defer close(db.stopped)
+	defer close(db.queue.Stopped)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -232,18 +195,18 @@ func (db *DB) run(ctx context.Context) {
 			timer.Stop()
 		}
 		select {
-		case it := <-db.queue:
-			db.commit(ctx, db.gather(it))
+		case it := <-db.queue.C:
+			db.commit(ctx, it)
 		case j := <-db.jobs:
 			j.done <- db.do(ctx, j.do)
 		case <-db.poke:
 		case <-timer.C:
 			db.tidy(ctx)
-		case <-db.stop:
+		case <-db.queue.Stop:
 			for {
 				select {
-				case it := <-db.queue:
-					db.commit(ctx, db.gather(it))
+				case it := <-db.queue.C:
+					db.commit(ctx, it)
 					continue
 				default:
 				}
@@ -259,7 +222,7 @@ func (db *DB) run(ctx context.Context) {
 func (db *DB) end(ctx context.Context) {
 	db.stopCheck()
 	db.behind.Wait()
-	db.second.save(db.lastSeen, db.key)
+	db.save()
 	db.mu.Lock()
 	f, wrong := db.file, db.wrong()
 	db.mu.Unlock()
@@ -298,7 +261,7 @@ func (db *DB) wait() (time.Duration, bool) {
 		} else if f.compacted < f.seq {
 			sooner(compactAfter)
 		}
-		if in, ok := db.second.due(); ok {
+		if in, ok := db.second.Due(); ok {
 			sooner(in)
 		}
 		if f.orphans {
@@ -308,54 +271,25 @@ func (db *DB) wait() (time.Duration, bool) {
 	return wait, wait >= 0
 }
 
-// gather takes the items queued behind it, as many as fit into one transaction.
-func (db *DB) gather(it *item) []*item {
-	runtime.Gosched() // let goroutines that are about to record join the batch
-	batch, size := []*item{it}, it.size()
-	for size < batchBytes {
-		select {
-		case it := <-db.queue:
-			batch = append(batch, it)
-			size += it.size()
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// commit writes a batch and answers its callers.
-func (db *DB) commit(ctx context.Context, batch []*item) {
-	taken, durable := batch[:0], false
-	db.mu.Lock()
-	for _, it := range batch {
-		if it.taken = !it.abandoned; it.taken {
-			taken, durable = append(taken, it), durable || it.durable
-		}
-	}
-	db.mu.Unlock()
+// commit writes an item with those that wait behind it, and answers its callers.
+func (db *DB) commit(ctx context.Context, first *ledger.Item) {
+	taken, durable := db.queue.Gather(first)
 	if len(taken) == 0 {
 		return
 	}
 	err := db.do(ctx, func(ctx context.Context, f *file) error {
-		return f.add(ctx, db.o.Path, taken, durable)
+		return f.add(ctx, db.o.Path, taken, durable || db.o.AllDurable)
 	})
-	rows := int64(0)
-	for _, it := range taken {
-		if err == nil && it.refused == nil {
-			rows += int64(len(it.bodies))
-		}
-		it.done <- cmp.Or(err, it.refused)
-	}
+	rows := db.queue.Answer(taken, err)
 	if err != nil {
 		return
 	}
 	db.notify()
 	f := db.file
 	db.compacting = false
-	db.second.rows += rows
-	if in, ok := db.second.due(); ok && in <= 0 {
-		db.second.save(db.lastSeen, db.key)
+	db.second.Rows += rows
+	if in, ok := db.second.Due(); ok && in <= 0 {
+		db.save()
 	}
 	if f.seq-f.compacted > maxRecent {
 		db.compact(ctx, 2*len(taken)+compactRows)
@@ -474,8 +408,8 @@ func (db *DB) tidy(ctx context.Context) {
 	if db.file.compacted < db.file.seq {
 		db.compact(ctx, compactRows)
 	}
-	if in, ok := db.second.due(); ok && in <= 0 {
-		db.second.save(db.lastSeen, db.key)
+	if in, ok := db.second.Due(); ok && in <= 0 {
+		db.save()
 	}
 	if db.file.orphans && time.Since(db.swept) >= sweepEvery {
 		db.sweep(ctx)
@@ -521,7 +455,7 @@ func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) er
 		return <-j.done
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-db.stop:
+	case <-db.queue.Stop:
 		return errClosed
 	}
 }

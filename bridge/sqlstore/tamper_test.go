@@ -538,16 +538,16 @@ func TestGivingUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	send(ctx, "given up")
-	until(t, func() bool { return len(db.queue) == 1 })
+	until(t, func() bool { return len(db.queue.C) == 1 })
 	cancel()
 	if err := <-results; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	const many = 2 * queueSize
+	const many = 2 * ledger.QueueSize
 	for range many {
 		send(t.Context(), "patient")
 	}
-	until(t, func() bool { return len(db.queue) == queueSize }) // the others wait outside
+	until(t, func() bool { return len(db.queue.C) == ledger.QueueSize }) // the others wait outside
 	close(free)
 	for range many + 1 {
 		if err := <-results; err != nil {
