@@ -32,7 +32,7 @@ RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./b
 	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed \
 	./bridge/dialogs ./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles \
 	./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \
-	./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending \
+	./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pgstore \
 	./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/roots ./bridge/rpc \
 	./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/turns ./bridge/upstream \
 	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./bridge/wording ./bridge/workspace ./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/upstreams \
@@ -81,7 +81,7 @@ cross: ## build and vet for macOS and Windows
 test-real: ## npm reference servers, TypeScript clients and readers of Markdown against the real binary
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
-		./cmd/codemode-bridge ./bridge/sqlstore ./bridge ./bridge/bench/asking
+		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge ./bridge/bench/asking
 
 pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update

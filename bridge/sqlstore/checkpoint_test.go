@@ -72,7 +72,7 @@ func TestCheckpointIsOwed(t *testing.T) {
 		if err := os.Mkdir(o.CheckpointFile, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(checkpointAfter + checkpointAgain/2)
+		time.Sleep(ledger.CheckpointAfter + ledger.CheckpointAgain/2)
 		synctest.Wait()
 		for range 3 {
 			put(t, db, 1)
@@ -84,7 +84,7 @@ func TestCheckpointIsOwed(t *testing.T) {
 			t.Fatal(err)
 		}
 		rename(t, o.CheckpointFile+".away", o.CheckpointFile)
-		time.Sleep(checkpointAgain)
+		time.Sleep(ledger.CheckpointAgain)
 		synctest.Wait()
 		if last, err := lastCheckpoint(&o); err != nil || last == nil || last.Seq != 6 {
 			t.Errorf("the last checkpoint is %+v, %v", last, err)

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -11,17 +10,12 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ledger.ErrDamaged}, args...)...)
-}
-
-func unavailable(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ledger.ErrUnavailable}, args...)...)
-}
-
 var (
-	errClosed   = unavailable("it is closed")
-	errReadOnly = unavailable("it was opened for reading only")
+	damaged     = ledger.Damaged
+	unavailable = ledger.Unavailable
+	reason      = ledger.Reason
+	errClosed   = ledger.ErrClosed
+	errReadOnly = ledger.ErrReadOnly
 )
 
 // code returns SQLite's primary result code for err; 0 if it has none.
@@ -53,12 +47,3 @@ func classed(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
 }
-
-// reason returns what err says beyond that the log is damaged.
-func reason(err error) string {
-	return strings.TrimPrefix(err.Error(), ledger.ErrDamaged.Error()+": ")
-}
-
-// A refusedError is an error of one item that does not affect the rest of the
-// transaction.
-type refusedError struct{ error }

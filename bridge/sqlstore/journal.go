@@ -2,11 +2,9 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -70,45 +68,6 @@ type journal struct {
 	seal   cipher.AEAD
 }
 
-// sealer returns the cipher for the entries of a run: AES-256-GCM under the run's
-// own key, with a random nonce before each text.
-func (f *file) sealer(run string) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(derive(f.key, "journal "+run))
-	if err != nil {
-		return nil, fmt.Errorf("encrypting the journal of run %s: %w", run, err)
-	}
-	return cipher.NewGCMWithRandomNonce(block)
-}
-
-// binding returns the data that binds an encrypted body to its place and to the
-// row's other columns; hash is that of the shared bytes. The key binds it to its
-// run.
-func binding(e *ledger.JournalEntry, place int64, hash []byte) []byte {
-	b := make([]byte, 0, 64+len(e.Kind)+len(e.Shared)+len(hash))
-	for _, n := range []int64{place, int64(e.Call)} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n))
-	}
-	for _, text := range []string{string(e.Kind), e.Shared, string(hash)} {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(text)))
-		b = append(b, text...)
-	}
-	return b
-}
-
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func moment(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
 // addEntry writes one entry.
 func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Time) error {
 	j, err := f.journal(ctx, e.Run)
@@ -118,7 +77,7 @@ func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Ti
 	var hash []byte
 	switch {
 	case e.Kind == ledger.Began && j != nil:
-		return refusedError{fmt.Errorf("beginning the journal of run %s: it has one", e.Run)}
+		return ledger.Refuse(fmt.Errorf("beginning the journal of run %s: it has one", e.Run))
 	case e.Kind == ledger.Began:
 		if hash, err = f.share(ctx, e); err != nil {
 			return err
@@ -129,21 +88,21 @@ func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Ti
 	case j == nil && e.Kind == ledger.Ended:
 		return nil
 	case j == nil:
-		return refusedError{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal)}
+		return ledger.Refuse(fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal))
 	case j.owner != e.Owner, e.Lease != 0 && e.Lease != j.lease:
-		return refusedError{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner)}
+		return ledger.Refuse(fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner))
 	case e.Kind == ledger.Ended && e.Until.IsZero():
 		return f.dropJournal(ctx, j)
 	case e.Kind == ledger.Ended:
 		if err := one(f.conn.ExecContext(ctx, "UPDATE journals SET owner = '', wanted = '', state = ?, until = ? WHERE number = ?",
-			ledger.Finished, nanos(e.Until), j.number)); err != nil {
+			ledger.Finished, ledger.Nanos(e.Until), j.number)); err != nil {
 			return err
 		}
 		j.owner = ""
 	}
 	j.place++
 	j.bytes += int64(len(e.Body))
-	body := j.seal.Seal(nil, nil, e.Body, binding(e, j.place, hash))
+	body := j.seal.Seal(nil, nil, e.Body, ledger.Binding(e, j.place, hash))
 	return one(f.insertEntry.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
 }
 
@@ -162,7 +121,7 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 		return nil, err
 	}
 	j.place, j.bytes = last.Int64&placeMask, bytes.Int64
-	if j.seal, err = f.sealer(run); err != nil {
+	if j.seal, err = ledger.JournalCipher(f.key, run); err != nil {
 		return nil, err
 	}
 	f.journals[run] = j
@@ -172,7 +131,7 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 // beginJournal makes the journal of a run that has none.
 func (f *file) beginJournal(ctx context.Context, e *ledger.JournalEntry, now time.Time) (*journal, error) {
 	if err := one(f.conn.ExecContext(ctx, "INSERT INTO journals (run, owner, wanted, state, began, until, shared) VALUES (?, ?, '', ?, ?, ?, ?)",
-		e.Run, e.Owner, ledger.Live, nanos(now), nanos(e.Until), e.Shared)); err != nil {
+		e.Run, e.Owner, ledger.Live, ledger.Nanos(now), ledger.Nanos(e.Until), e.Shared)); err != nil {
 		return nil, err
 	}
 	var number int64
@@ -206,7 +165,7 @@ func (f *file) share(ctx context.Context, e *ledger.JournalEntry) ([]byte, error
 		}
 		err = one(f.conn.ExecContext(ctx, "INSERT INTO shared (name, hash, body) VALUES (?, ?, ?)", e.Shared, hash[:], common))
 	case err == nil && string(there) != string(hash[:]):
-		err = refusedError{fmt.Errorf("beginning the journal of run %s: other bytes are kept as %q", e.Run, e.Shared)}
+		err = ledger.Refuse(fmt.Errorf("beginning the journal of run %s: other bytes are kept as %q", e.Run, e.Shared))
 	}
 	return hash[:], err
 }

@@ -245,7 +245,7 @@ func TestLeasesAreAdded(t *testing.T) {
 	reader.ReadOnly = true
 	for _, db := range []*DB{open(t, reader), open(t, o)} {
 		requested(db, "none", 0, "", "")
-		requested(db, "give", 0, unnamed, "")
+		requested(db, "give", 0, ledger.Unnamed, "")
 		requested(db, "end", 0, "", "bob")
 	}
 	db = open(t, o)
@@ -255,24 +255,6 @@ func TestLeasesAreAdded(t *testing.T) {
 	}
 	requested(db, "give", 1, "", "")
 	requested(db, "end", 1, "", "bob")
-}
-
-// The words of requests are read as they were written.
-func TestWordsOfRequests(t *testing.T) {
-	for wanted, want := range map[string]ledger.JournaledRun{
-		"":           {},
-		"give":       {HandoverRequestedBy: unnamed},
-		"give one":   {HandoverRequestedBy: "one"},
-		"give  end ": {HandoverRequestedBy: " end "},
-		"end bob":    {CancelRequestedBy: "bob"},
-		"end give x": {CancelRequestedBy: "give x"},
-	} {
-		var got ledger.JournaledRun
-		readWanted(&got, wanted)
-		if got != want || wantedOf(&got) != wanted {
-			t.Errorf("%q is read as %+v and written as %q", wanted, got, wantedOf(&got))
-		}
-	}
 }
 
 // A file of the release before has no journals until it is opened for writing;

@@ -185,13 +185,8 @@ func (f *file) prepareSchema(ctx context.Context, o *Options, known *lastSeen, a
 		rand.Read(id)
 		store := hex.EncodeToString(id)
 		return f.exec(ctx, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
-			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '%d'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", oldestReader, store, keyName(key), metaSeal(key, store)))
+			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '%d'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", oldestReader, store, ledger.KeyName(key), ledger.StoreSeal(key, store)))
 	})
-}
-
-// metaSeal shows that whoever wrote the store's name had its key.
-func metaSeal(key []byte, store string) string {
-	return hex.EncodeToString(derive(key, "store "+store))
 }
 
 // identify reads the store's id and finds its key.
@@ -219,7 +214,7 @@ func (f *file) identify(ctx context.Context, o *Options) error {
 	if f.key, err = readKey(o.Key, meta["key"], o.ReadOnly); err != nil {
 		return err
 	}
-	if !hmac.Equal([]byte(metaSeal(f.key, f.id)), []byte(meta["seal"])) {
+	if !hmac.Equal([]byte(ledger.StoreSeal(f.key, f.id)), []byte(meta["seal"])) {
 		return damaged("its name was changed")
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -31,11 +30,6 @@ const (
 	manyTools = 200   // tools, beyond which a pattern uses no index
 	values    = 50    // values of one list, beyond which it uses no index
 )
-
-// sortable returns a time as the generated column has it.
-func sortable(t time.Time) string {
-	return strings.TrimSuffix(t.UTC().Format(time.RFC3339Nano), "Z")
-}
 
 // A condition is SQL with its arguments.
 type condition struct {
@@ -121,10 +115,10 @@ func filter(q ledger.Query) condition {
 		c.add("seq < ?", q.Before)
 	}
 	if !q.Since.IsZero() {
-		c.add("time >= ?", sortable(q.Since))
+		c.add("time >= ?", ledger.Sortable(q.Since))
 	}
 	if !q.Until.IsZero() {
-		c.add("time < ?", sortable(q.Until))
+		c.add("time < ?", ledger.Sortable(q.Until))
 	}
 	for column, list := range lists(q) {
 		c.in(column, list)
@@ -172,10 +166,10 @@ func lists(q ledger.Query) func(func(string, []string) bool) {
 func boundTime(ctx context.Context, c *sql.Conn, q ledger.Query, old *condition) error {
 	from, to := "", "\U0010ffff"
 	if !q.Since.IsZero() {
-		from = sortable(q.Since)
+		from = ledger.Sortable(q.Since)
 	}
 	if !q.Until.IsZero() {
-		to = sortable(q.Until)
+		to = ledger.Sortable(q.Until)
 	}
 	var first, last sql.NullInt64
 	var n int

@@ -51,7 +51,7 @@ func (f *file) older(ctx context.Context, before time.Time) (gone ledger.Removal
 	}
 	for _, table := range []string{"rows NOT INDEXED", "fresh"} {
 		var keep int64
-		err := f.conn.QueryRowContext(ctx, "SELECT seq FROM "+table+" WHERE time >= ? ORDER BY seq LIMIT 1", sortable(before)).Scan(&keep)
+		err := f.conn.QueryRowContext(ctx, "SELECT seq FROM "+table+" WHERE time >= ? ORDER BY seq LIMIT 1", ledger.Sortable(before)).Scan(&keep)
 		if err == nil {
 			gone.Last = keep - 1
 			break

@@ -69,7 +69,7 @@ func Repair(ctx context.Context, o Options) (Repaired, error) {
 		return done, fmt.Errorf("beginning another audit log: %w", err)
 	}
 	if o.CheckpointFile != "" {
-		return done, appendCheckpoint(o.CheckpointFile, head)
+		return done, ledger.AppendCheckpoint(o.CheckpointFile, head)
 	}
 	return done, nil
 }
@@ -88,7 +88,7 @@ func anew(ctx context.Context, o *Options, first ledger.Record) (ledger.Checkpoi
 	if err != nil {
 		return ledger.Checkpoint{}, err
 	}
-	if err := f.add(ctx, o.Path, []*item{{bodies: [][]byte{body}}}, true); err != nil {
+	if err := f.add(ctx, o.Path, []*ledger.Item{{Bodies: [][]byte{body}}}, true); err != nil {
 		return ledger.Checkpoint{}, err
 	}
 	c := ledger.Checkpoint{Store: f.id, Seq: f.seq, Hash: f.hash, Time: o.Clock().UTC()}

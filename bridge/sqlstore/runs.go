@@ -22,7 +22,7 @@ func (db *DB) changing(ctx context.Context, change func(context.Context, *file) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var no refusedError
+	var no error
 	err := db.ask(ctx, func(ctx context.Context, f *file) error {
 		if err := f.synchronous(ctx, db.o.AllDurable); err != nil {
 			return err
@@ -32,17 +32,17 @@ func (db *DB) changing(ctx context.Context, change func(context.Context, *file) 
 				return err
 			}
 			err := change(ctx, f)
-			if errors.As(err, &no) { // nothing was written
-				err = nil
+			if no = ledger.RefusedFor(err); no != nil { // nothing was written
+				return nil
 			}
 			return err
 		})
 	})
-	if err == nil && no.error == nil {
+	if err == nil && no == nil {
 		db.notify()
 	}
 	if err == nil {
-		err = no.error
+		err = no
 	}
 	return err
 }
@@ -55,10 +55,10 @@ func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Jou
 			return err
 		}
 		if len(all) == 0 {
-			return refusedError{fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal)}
+			return ledger.Refuse(fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal))
 		}
 		if k, err = all[0].Change(change); err != nil {
-			return refusedError{err}
+			return ledger.Refuse(err)
 		}
 		delete(f.journals, run)
 		if k.Lease != all[0].Lease {
@@ -67,7 +67,7 @@ func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Jou
 			}
 		}
 		return one(f.conn.ExecContext(ctx, "UPDATE journals SET owner = ?, wanted = ?, state = ?, until = ? WHERE run = ?",
-			k.Owner, wantedOf(&k), k.State, nanos(k.Until), run))
+			k.Owner, ledger.LeaseRequest(&k), k.State, ledger.Nanos(k.Until), run))
 	})
 	return k, err
 }
@@ -117,8 +117,8 @@ func readRuns(ctx context.Context, c *sql.Conn, where string, args ...any) ([]jo
 		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &wanted, &k.State, &began, &until, &k.shared, &k.Bytes, &k.Configuration, &k.Lease); err != nil {
 			return nil, err
 		}
-		readWanted(&k.JournaledRun, wanted)
-		k.Began, k.Until = moment(began), moment(until)
+		ledger.ReadLeaseRequest(&k.JournaledRun, wanted)
+		k.Began, k.Until = ledger.Moment(began), ledger.Moment(until)
 		all = append(all, k)
 	}
 	return all, rows.Err()
@@ -200,7 +200,7 @@ func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *journaledRun) ([
 	if f.key == nil {
 		return nil, damaged("its key cannot be read")
 	}
-	seal, err := f.sealer(k.Run)
+	seal, err := ledger.JournalCipher(f.key, k.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *journaledRun) ([
 		if place == 1 {
 			e.Shared, e.Common, with = k.shared, common, hash
 		}
-		e.Body, err = seal.Open(nil, nil, body, binding(&e, place, with))
+		e.Body, err = seal.Open(nil, nil, body, ledger.Binding(&e, place, with))
 		bytes += int64(len(e.Body))
 		if err != nil || id&placeMask != place || total != bytes || (place == 1) != (e.Kind == ledger.Began) {
 			return nil, damaged("its entry %d is not what was written", place)

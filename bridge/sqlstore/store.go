@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -16,7 +15,7 @@ import (
 const (
 	compactAfter = 200 * time.Millisecond // without records, before rows move from recent to rows
 	pollEvery    = 150 * time.Millisecond // between looks for other processes' changes
-	compactRows  = batchRows              // rows that move in one transaction
+	compactRows  = ledger.BatchRows       // rows that move in one transaction
 	maxRecent    = 50_000                 // rows in recent at which they move even under load
 
 	recheckEvery = 2 * time.Second // between looks whether a damaged store was mended
@@ -26,14 +25,12 @@ const (
 
 // A DB is a ledger.Store and a ledger.Journal in a SQLite file.
 type DB struct {
-	o       Options
-	queue   *queue
-	jobs    chan *job
-	poke    chan struct{} // somebody began to watch
-	stop    chan struct{} // closed by Close
-	stopped chan struct{} // closed when the writing goroutine has ended
-	close   sync.Once
-	behind  sync.WaitGroup // the checks in the background
+	o      Options
+	queue  *ledger.Queue
+	jobs   chan *job
+	poke   chan struct{} // somebody began to watch
+	close  sync.Once
+	behind sync.WaitGroup // the checks in the background
 
 	mu          sync.Mutex
 	file        *file // what is read; nil if nothing can be
@@ -47,7 +44,7 @@ type DB struct {
 	key        []byte             // of lastSeen's store
 	doubted    bool               // a write failed: what is in the file may not be on the disk
 	compacting bool               // rows move from recent to rows, until a record comes
-	second     secondPlace
+	second     ledger.SecondPlace
 	copier     copier
 	swept      time.Time // when shared bytes that no journal names were last removed
 }
@@ -84,8 +81,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		o: o, queue: newQueue(), jobs: make(chan *job), poke: make(chan struct{}, 1),
-		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, stopCheck: func() {}, second: secondPlace{o: &o, tried: time.Now()}, swept: time.Now(),
+		o: o, queue: ledger.NewQueue(), jobs: make(chan *job), poke: make(chan struct{}, 1), file: f, stopCheck: func() {}, second: ledger.NewSecondPlace(o.CheckpointFile, o.Clock, o.Logger), swept: time.Now(),
 		copier: copier{busy: make(chan struct{}, 1)},
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -114,13 +110,11 @@ func (db *DB) Record(ctx context.Context, all ...ledger.Record) error {
 	if db.o.ReadOnly {
 		return errReadOnly
 	}
-	it := &item{durable: db.o.AllDurable, done: make(chan error, 1)}
-	for i := range all {
-		if err := it.record(&all[i], db.o.Clock); err != nil {
-			return err
-		}
+	it, err := ledger.NewItem(all, db.o.Clock)
+	if err != nil {
+		return err
 	}
-	return db.keep(ctx, it)
+	return db.queue.Keep(ctx, it)
 }
 
 // Append stores entries. See ledger.Journal.
@@ -131,40 +125,14 @@ func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error 
 	if db.o.ReadOnly {
 		return errReadOnly
 	}
-	it := &item{durable: db.o.AllDurable, done: make(chan error, 1)}
-	if err := it.take(entries, db.o.Clock); err != nil {
+	it, err := ledger.NewItem(nil, db.o.Clock)
+	if err == nil {
+		err = it.Add(entries, db.o.Clock)
+	}
+	if err != nil {
 		return err
 	}
-	return db.keep(ctx, it)
-}
-
-// keep hands an item to the writing goroutine and waits until it is stored.
-func (db *DB) keep(ctx context.Context, it *item) error {
-	select {
-	case <-db.stop:
-		return errClosed
-	default:
-		db.queue.add(it)
-	}
-	select {
-	case err := <-it.done:
-		return err
-	case <-db.stopped:
-		select {
-		case err := <-it.done:
-			return err
-		default:
-			return errClosed
-		}
-	case <-ctx.Done():
-		db.mu.Lock()
-		it.abandoned = !it.taken
-		db.mu.Unlock()
-		if it.abandoned {
-			return ctx.Err()
-		}
-		return <-it.done // it is being written
-	}
+	return db.queue.Keep(ctx, it)
 }
 
 // Changed returns a channel that is closed after the next change.
@@ -187,7 +155,7 @@ func (db *DB) Err() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	select {
-	case <-db.stop:
+	case <-db.queue.Stop:
 		return errClosed
 	default:
 		return db.wrong()
@@ -207,8 +175,8 @@ func (db *DB) wrong() error {
 // for the store's goroutines.
 func (db *DB) Close() error {
 	db.close.Do(func() {
-		close(db.stop)
-		<-db.stopped
+		close(db.queue.Stop)
+		<-db.queue.Stopped
 	})
 	return nil
 }
@@ -219,7 +187,7 @@ func (db *DB) Close() error {
 //	                              ^        |
 //	                              +- next -+--- nothing for a while -> compact, sign, sweep
 func (db *DB) run(ctx context.Context) {
-	defer close(db.stopped)
+	defer close(db.queue.Stopped)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -229,16 +197,16 @@ func (db *DB) run(ctx context.Context) {
 			timer.Stop()
 		}
 		select {
-		case <-db.queue.arrived:
-			db.commit(ctx, db.queue.take())
+		case <-db.queue.Arrived:
+			db.commit(ctx)
 		case j := <-db.jobs:
 			j.done <- db.do(ctx, j.do)
 		case <-db.poke:
 		case <-timer.C:
 			db.tidy(ctx)
-		case <-db.stop:
-			for db.queue.len() > 0 {
-				db.commit(ctx, db.queue.take())
+		case <-db.queue.Stop:
+			for db.queue.Len() > 0 {
+				db.commit(ctx)
 			}
 			db.end(ctx)
 			return
@@ -251,7 +219,7 @@ func (db *DB) end(ctx context.Context) {
 	db.stopCheck()
 	db.behind.Wait()
 	db.copier.under.Wait()
-	db.second.save(db.lastSeen, db.key)
+	db.save()
 	db.mu.Lock()
 	f, wrong := db.file, db.wrong()
 	db.mu.Unlock()
@@ -293,7 +261,7 @@ func (db *DB) wait() (time.Duration, bool) {
 		} else if f.compacted < f.seq {
 			sooner(compactAfter)
 		}
-		if in, ok := db.second.due(); ok {
+		if in, ok := db.second.Due(); ok {
 			sooner(in)
 		}
 		if f.orphans {
@@ -303,29 +271,16 @@ func (db *DB) wait() (time.Duration, bool) {
 	return wait, wait >= 0
 }
 
-// commit writes a batch and answers its callers.
-func (db *DB) commit(ctx context.Context, batch []*item) {
-	taken, durable := batch[:0], false
-	db.mu.Lock()
-	for _, it := range batch {
-		if it.taken = !it.abandoned; it.taken {
-			taken, durable = append(taken, it), durable || it.durable
-		}
-	}
-	db.mu.Unlock()
+// commit writes what is next in the queue and answers its callers.
+func (db *DB) commit(ctx context.Context) {
+	taken, durable := db.queue.Take()
 	if len(taken) == 0 {
 		return
 	}
 	err := db.do(ctx, func(ctx context.Context, f *file) error {
-		return f.add(ctx, db.o.Path, taken, durable)
+		return f.add(ctx, db.o.Path, taken, durable || db.o.AllDurable)
 	})
-	records, rows := int64(0), 0
-	for _, it := range taken {
-		if err == nil && it.refused == nil {
-			records, rows = records+int64(len(it.bodies)), rows+it.rows()
-		}
-		it.done <- cmp.Or(err, it.refused)
-	}
+	records, rows := db.queue.Answer(taken, err)
 	if err != nil {
 		return
 	}
@@ -333,9 +288,9 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	f := db.file
 	db.copier.wrote(ctx, f, rows, db.o.Path)
 	db.compacting = false
-	db.second.rows += records
-	if in, ok := db.second.due(); ok && in <= 0 {
-		db.second.save(db.lastSeen, db.key)
+	db.second.Rows += records
+	if in, ok := db.second.Due(); ok && in <= 0 {
+		db.save()
 	}
 	if f.seq-f.compacted > maxRecent {
 		db.compact(ctx, 2*rows+compactRows)
@@ -466,8 +421,8 @@ func (db *DB) tidy(ctx context.Context) {
 	case db.file.compacted < db.file.seq:
 		db.compact(ctx, compactRows)
 	}
-	if in, ok := db.second.due(); ok && in <= 0 {
-		db.second.save(db.lastSeen, db.key)
+	if in, ok := db.second.Due(); ok && in <= 0 {
+		db.save()
 	}
 	if db.file.orphans && time.Since(db.swept) >= sweepEvery {
 		db.sweep(ctx)
@@ -513,7 +468,7 @@ func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) er
 		return <-j.done
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-db.stop:
+	case <-db.queue.Stop:
 		return errClosed
 	}
 }

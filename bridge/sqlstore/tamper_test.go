@@ -538,7 +538,7 @@ func TestGivingUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	send(ctx, "given up")
-	until(t, func() bool { return db.queue.len() == 1 })
+	until(t, func() bool { return db.queue.Len() == 1 })
 	cancel()
 	if err := <-results; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
@@ -547,7 +547,7 @@ func TestGivingUp(t *testing.T) {
 	for range many {
 		send(t.Context(), "patient")
 	}
-	until(t, func() bool { return db.queue.len() == 1+many }) // with the one that nobody wants any more
+	until(t, func() bool { return db.queue.Len() == 1+many }) // with the one that nobody wants any more
 	close(free)
 	for range many + 1 {
 		if err := <-results; err != nil {

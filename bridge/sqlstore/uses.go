@@ -20,24 +20,24 @@ const schema5 = `CREATE TABLE uses (
 
 // admit writes what belongs to an item's records: their entries, and the uses of
 // grants. If the item is refused, nothing of it is written and it says so.
-func (f *file) admit(ctx context.Context, it *item) error {
+func (f *file) admit(ctx context.Context, it *ledger.Item) error {
 	wanted := make(map[string]int)
-	for _, u := range it.uses {
-		switch used, err := f.used(ctx, u.grant); {
+	for _, u := range it.Uses {
+		switch used, err := f.used(ctx, u.Grant); {
 		case err != nil:
 			return err
-		case used+wanted[u.grant] >= u.most:
-			it.refused = ledger.ErrUsedUp
+		case used+wanted[u.Grant] >= u.Most:
+			it.Refused = ledger.ErrUsedUp
 			return nil
 		}
-		wanted[u.grant]++
+		wanted[u.Grant]++
 	}
-	if err := f.addEntries(ctx, it); err != nil || it.refused != nil {
+	if err := f.addEntries(ctx, it); err != nil || it.Refused != nil {
 		return err
 	}
-	for _, u := range it.uses {
+	for _, u := range it.Uses {
 		err := f.exec(ctx, "INSERT INTO uses (name, used, last) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET used = used + 1, last = excluded.last",
-			u.grant, nanos(it.at))
+			u.Grant, ledger.Nanos(it.At))
 		if err != nil {
 			return err
 		}
@@ -64,5 +64,5 @@ func (f *file) forgetUses(ctx context.Context, before, now time.Time) error {
 	if over := now.Add(-keepUses); over.Before(before) {
 		before = over
 	}
-	return f.exec(ctx, "DELETE FROM uses WHERE last < ?", nanos(before))
+	return f.exec(ctx, "DELETE FROM uses WHERE last < ?", ledger.Nanos(before))
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,9 +100,7 @@ func (f verifier) verified(o *Options) (Verified, error) {
 }
 
 func (f verifier) signature(body []byte) string {
-	m := hmac.New(sha256.New, derive(f.key, "verified"))
-	m.Write(body)
-	return hex.EncodeToString(m.Sum(nil))
+	return ledger.SignNote(f.key, "verified", body)
 }
 
 func (f verifier) noteVerified(o *Options, v Verified) error {

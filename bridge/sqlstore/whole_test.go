@@ -44,7 +44,7 @@ func longLog(t testing.TB, n int) Options {
 func fillFast(t testing.TB, db *DB, n int) {
 	t.Helper()
 	for done := 0; done < n; {
-		var batch []*item
+		var batch []*ledger.Item
 		for ; len(batch) < 1_000 && done < n; done++ {
 			r, outcome := call(done / 2)
 			if done%2 == 1 {
@@ -54,7 +54,7 @@ func fillFast(t testing.TB, db *DB, n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			batch = append(batch, &item{bodies: [][]byte{body}})
+			batch = append(batch, &ledger.Item{Bodies: [][]byte{body}})
 		}
 		if err := db.ask(t.Context(), func(ctx context.Context, f *file) error { return f.add(ctx, db.o.Path, batch, false) }); err != nil {
 			t.Fatal(err)

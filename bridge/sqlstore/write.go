@@ -1,84 +1,16 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"os"
 	"strconv"
-	"time"
 
 	"codemode-bridge/bridge/ledger"
 )
 
-// An item is records, journal entries, or both, waiting to be written together.
-type item struct {
-	session   string   // whose turn it takes: what belongs to none has the run's, or none
-	bodies    [][]byte // of the records
-	journal   []ledger.JournalEntry
-	uses      []use
-	at        time.Time // of entries and uses: now
-	durable   bool
-	refused   error // the item itself is at fault: nothing of it was written
-	taken     bool  // by the writing goroutine, under DB.mu
-	abandoned bool  // by its caller, under DB.mu
-	done      chan error
-}
-
-// A use is that of a grant, which may be used at most so often; see ledger.Record.
-type use struct {
-	grant string
-	most  int
-}
-
-// record adds a record to the item.
-func (it *item) record(r *ledger.Record, clock func() time.Time) error {
-	body, err := ledger.Encode(*r, clock)
-	if err != nil {
-		return err
-	}
-	it.bodies, it.durable, it.session = append(it.bodies, body), it.durable || r.Durable, cmp.Or(it.session, r.Session)
-	if r.GrantUses > 0 {
-		it.uses, it.at = append(it.uses, use{r.Grant, r.GrantUses}), clock()
-	}
-	return it.take(r.Journal, clock)
-}
-
-// take checks entries and adds them to the item.
-func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) error {
-	for i := range entries {
-		if err := entries[i].Check(); err != nil {
-			return err
-		}
-		if entries[i].Kind == ledger.Began {
-			it.at = clock()
-		}
-	}
-	it.journal = append(it.journal, entries...)
-	if len(entries) > 0 {
-		it.session = cmp.Or(it.session, entries[0].Run)
-	}
-	return nil
-}
-
-// rows returns about how many rows an item writes.
-func (it *item) rows() int { return len(it.bodies) + len(it.journal) }
-
-// size returns about how many bytes an item writes.
-func (it *item) size() int {
-	n := 0
-	for _, body := range it.bodies {
-		n += len(body)
-	}
-	for i := range it.journal {
-		n += len(it.journal[i].Body)
-	}
-	return n
-}
-
 // add writes a batch in one transaction, except for the items that are refused.
 // After an error the file must not be used.
-func (f *file) add(ctx context.Context, path string, batch []*item, durable bool) error {
+func (f *file) add(ctx context.Context, path string, batch []*ledger.Item, durable bool) error {
 	if err := f.synchronous(ctx, durable); err != nil {
 		return err
 	}
@@ -89,14 +21,14 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 		}
 		seq, hash = f.seq, f.hash
 		for _, it := range batch {
-			it.refused = nil
+			it.Refused = nil
 			if err := f.admit(ctx, it); err != nil {
 				return err
 			}
-			if it.refused != nil {
+			if it.Refused != nil {
 				continue
 			}
-			for _, body := range it.bodies {
+			for _, body := range it.Bodies {
 				seq++
 				hash = ledger.HashRow(f.id, seq, hash, body)
 				seal := f.ring.Seal(seq, hash)
@@ -119,22 +51,22 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 
 // addEntries writes the entries of an item, all or none, in the open transaction.
 // If they are refused, none is written and the item says so.
-func (f *file) addEntries(ctx context.Context, it *item) (err error) {
-	switch len(it.journal) {
+func (f *file) addEntries(ctx context.Context, it *ledger.Item) (err error) {
+	switch len(it.Journal) {
 	case 0:
 		return nil
 	case 1: // what it is refused for is found before anything is written
-		err = f.addEntry(ctx, &it.journal[0], it.at)
+		err = f.addEntry(ctx, &it.Journal[0], it.At)
 	default:
 		if err := f.exec(ctx, "SAVEPOINT item"); err != nil {
 			return err
 		}
-		for i := range it.journal {
-			if err = f.addEntry(ctx, &it.journal[i], it.at); err != nil {
+		for i := range it.Journal {
+			if err = f.addEntry(ctx, &it.Journal[i], it.At); err != nil {
 				break
 			}
 		}
-		if errors.As(err, new(refusedError)) {
+		if ledger.RefusedFor(err) != nil {
 			clear(f.journals)
 			if err := f.exec(ctx, "ROLLBACK TO item"); err != nil {
 				return err
@@ -144,8 +76,8 @@ func (f *file) addEntries(ctx context.Context, it *item) (err error) {
 			return err
 		}
 	}
-	if no := (refusedError{}); errors.As(err, &no) {
-		it.refused, err = no.error, nil
+	if no := ledger.RefusedFor(err); no != nil {
+		it.Refused, err = no, nil
 	}
 	return err
 }

@@ -89,6 +89,8 @@ var table = map[string][]string{
 	"bridge/observed":      {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl"},
 	"bridge/openapi":       {"bridge/atomicfile", "bridge/canon"},
 	"bridge/pending":       {"bridge/approval", "bridge/canon", "bridge/config", "bridge/confirmed", "profiles"},
+	"bridge/pgstore":       {"bridge/approval", "bridge/ledger"},
+	"bridge/pgtest":        {},
 	"bridge/pins":          {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/filelock", "bridge/ledger", "bridge/lockfile", "bridge/watch", "profiles"},
 	"bridge/profileview":   {"bridge/canon", "bridge/catalog", "bridge/gate", "bridge/workspace", "profiles"},
 	"bridge/provenance":    {"bridge/canon"},
@@ -158,6 +160,7 @@ var table = map[string][]string{
 		"bridge/scripts",
 		"bridge/secrets",
 		"bridge/setup",
+		"bridge/pgstore",
 		"bridge/sqlstore",
 		"bridge/sso",
 		"bridge/turns",
@@ -230,7 +233,7 @@ var workerMay = map[string][]string{"sandbox/confine": {"net/netip", "os/exec"}}
 // bridge/pending compares every key of two configurations, and with types of its own for
 // all of them a new key would be forgotten; bridge/setup writes the text of one.
 var (
-	cmdOnly       = []string{"bridge/config", "bridge/sqlstore"}
+	cmdOnly       = []string{"bridge/config", "bridge/pgstore", "bridge/sqlstore"}
 	configReaders = []string{"bridge/pending", "bridge/setup"}
 )
 
@@ -518,7 +521,7 @@ func TestHouse(t *testing.T) {
 		"the floor is the standard library":           standardLibraryOnly(pkgs, stdOnly),
 		"profiles is pure":                            neverImports(pkgs, is("profiles"), pure),
 		"only the worker's side imports an engine":    neverImports(pkgs, not(is(engineUsers...)), engines),
-		"only programs import config and sqlstore":    append(neverImports(pkgs, func(p string) bool { return !isProgram(p) && !slices.Contains(configReaders, p) }, ours(cmdOnly)), neverImports(pkgs, is(configReaders...), ours([]string{"bridge/sqlstore"}))...),
+		"only programs import config and stores":      append(neverImports(pkgs, func(p string) bool { return !isProgram(p) && !slices.Contains(configReaders, p) }, ours(cmdOnly)), neverImports(pkgs, is(configReaders...), ours([]string{"bridge/pgstore", "bridge/sqlstore"}))...),
 		"the worker reaches no network and no bridge": workerStaysSmall(pkgs),
 		"the bridge's binary links no engine":         noEngineBelow("cmd/codemode-bridge", listDeps(t, root, "./cmd/codemode-bridge")),
 		"the top of the repository stays small":       topLevelOnly(names, topLevel),

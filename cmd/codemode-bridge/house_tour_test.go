@@ -64,6 +64,8 @@ var about = map[string]string{
 	"bridge/observed":                  "learns from answers the types that tools do not declare; keeps no values",
 	"bridge/openapi":                   "makes an MCP server from an OpenAPI document: its operations are tools",
 	"bridge/pending":                   "decides whether a changed configuration may be taken over or waits for an approver",
+	"bridge/pgstore":                   "keeps the audit log, the journals of runs and the requests in PostgreSQL",
+	"bridge/pgtest":                    "a PostgreSQL server, for tests",
 	"bridge/pins":                      "keeps each server's tools as somebody accepted them, and says which have changed",
 	"bridge/profileview":               "shows profiles and decisions to people as text",
 	"bridge/provenance":                "finds data that a run has read in what it sends",
