@@ -178,7 +178,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	r.gate.previewed(report)
 	var text []byte
 	var err error
-	r.gate.inTurn(ctx, r, func() { text, err = r.notePreview(report) })
+	r.gate.inTurn(ctx, r, func() { text, err = notePreview(r, report) })
 	switch {
 	case err != nil:
 		return fmt.Errorf("writing the preview: %w", err)
@@ -190,7 +190,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 
 // notePreview keeps a preview by the names and with the arguments that people may see. It returns
 // its text for the record.
-func (r *Run) notePreview(report analysis.Report) ([]byte, error) {
+func notePreview(r *Run, report analysis.Report) ([]byte, error) {
 	report.Calls = slices.Clone(report.Calls)
 	for i := range report.Calls {
 		if tool, ok := r.Names.Find(r.gate.View().Catalog, report.Calls[i].Name); ok {

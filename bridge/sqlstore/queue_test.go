@@ -137,6 +137,15 @@ func TestLongJournalIsRemovedInPieces(t *testing.T) {
 			if err := drop(f); err != nil {
 				return err
 			}
+			again, err := openFile(background, &o, nil, false)
+			if err != nil {
+				return err
+			}
+			if again.dropped == 0 {
+				t.Error("another start leaves it where it is")
+			}
+			again.closeWriting()
+			again.closeReading()
 			for want := int64(4 + 4 + n); ; want -= dropAtOnce {
 				if left := entries(f); left != max(4, want) {
 					t.Errorf("%d entries are left, want %d", left, want)
@@ -144,7 +153,7 @@ func TestLongJournalIsRemovedInPieces(t *testing.T) {
 				if f.dropped == 0 || round == 1 { // in the second round the rest is left to others
 					break
 				}
-				if err := f.removeDropped(background, dropAtOnce); err != nil {
+				if err := (remover{f}).remove(background, dropAtOnce); err != nil {
 					return err
 				}
 			}
