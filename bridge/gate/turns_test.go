@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -19,7 +20,14 @@ import (
 func TestSessionsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, profiles.Spec{}, &fakeCaller{reply: `{"content":[]}`}, &book{})
-		g.turn = turns.New(runtime.GOMAXPROCS(0)).Do
+		q := turns.New(runtime.GOMAXPROCS(0))
+		var quietTurns atomic.Int32
+		g.turn = func(ctx context.Context, session string, work func()) error {
+			if session == "quiet" {
+				quietTurns.Add(1)
+			}
+			return q.Do(ctx, session, work)
+		}
 		busy := beginIn(t, g, "busy")
 		quiet := beginIn(t, g, "quiet")
 
@@ -58,6 +66,9 @@ func TestSessionsTakeTurns(t *testing.T) {
 			}
 			if err := <-answered; err != nil {
 				t.Errorf("%s: %v", c.what, err)
+			}
+			if took := quietTurns.Swap(0); int(took) != c.has {
+				t.Errorf("%s took %d turns, want %d", c.what, took, c.has)
 			}
 			if most := c.has + 2; waited == 0 || waited > most {
 				t.Errorf("%s waited for %d pieces of work of another session, want at most %d", c.what, waited, most)
