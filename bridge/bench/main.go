@@ -33,7 +33,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 {
-		serve := map[string]func([]string) error{upstreamArg: serveUpstream, floorArg: serveFloor}[os.Args[1]]
+		serve := map[string]func([]string) error{upstreamArg: serveUpstream, floorArg: serveFloor, computeArg: serveCompute}[os.Args[1]]
 		if serve != nil {
 			if err := serve(os.Args[2:]); err != nil {
 				fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)

@@ -50,17 +50,33 @@ func (c *call) intent() ledger.Record {
 func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
 	defer r.host.Returns(c.Number)
 	var answer Answer
+	var rec ledger.Record
+	r.gate.inTurn(ctx, r, func() {
+		answer, rec, err = r.outcome(c, reply, err)
+		rec.Duration = took
+		answer.Reply = c.reply(answer, err)
+	})
+	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
+	r.tally.mark(c.Number, rec.Outcome, len(reply))
+	if lost := c.keepOutcome(context.WithoutCancel(ctx), r, rec, kept, answer); lost != nil && err == nil {
+		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
+		answer.Reply = c.reply(answer, err)
+	}
+	return answer, err
+}
+
+// outcome reads the answer to a sent call, or the error that came instead. It returns the
+// record of it, and the error that the script gets.
+func (r *Run) outcome(c *call, reply json.RawMessage, err error) (answer Answer, rec ledger.Record, _ error) {
 	if err == nil {
-		r.gate.inTurn(ctx, r, func() {
-			answer, err = parseAnswer(c.tool, reply)
-			r.remember(c, reply)
-		})
+		answer, err = parseAnswer(c.tool, reply)
+		r.remember(c, reply)
 	}
 	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
 		answer.Beyond = box.Beyond(answer.ErrorText())
 	}
-	rec := c.record(ledger.Outcome)
-	rec.Duration, rec.Received = took, len(reply)
+	rec = c.record(ledger.Outcome)
+	rec.Received = len(reply)
 	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
 	switch {
 	case err == nil && answer.IsError:
@@ -75,14 +91,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Escape(rec.Error)
-	r.gate.inTurn(ctx, r, func() { answer.Reply = c.reply(answer, err) })
-	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
-	r.tally.mark(c.Number, rec.Outcome, len(reply))
-	if lost := c.keepOutcome(context.WithoutCancel(ctx), r, rec, kept, answer); lost != nil && err == nil {
-		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
-		answer.Reply = c.reply(answer, err)
-	}
-	return answer, err
+	return answer, rec, err
 }
 
 // keepOutcome has the outcome of a sent call written: with the next record of the run,

@@ -176,6 +176,21 @@ func inputArgs(input json.RawMessage) canon.Args {
 // may be put to them beforehand.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	r.gate.previewed(report)
+	var text []byte
+	var err error
+	r.gate.inTurn(ctx, r, func() { text, err = notePreview(r, report) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("writing the preview: %w", err)
+	case r.resumed:
+		return nil // it was recorded when the run began
+	}
+	return r.trail.Defer(ctx, ledger.Record{Event: ledger.Preview, Preview: text}, Entries{})
+}
+
+// notePreview keeps a preview by the names and with the arguments that people may see. It returns
+// its text for the record.
+func notePreview(r *Run, report analysis.Report) ([]byte, error) {
 	report.Calls = slices.Clone(report.Calls)
 	for i := range report.Calls {
 		if tool, ok := r.Names.Find(r.gate.View().Catalog, report.Calls[i].Name); ok {
@@ -192,16 +207,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	r.mu.Lock()
 	r.preview, r.sites = report, sites
 	r.mu.Unlock()
-	if r.resumed {
-		return nil // it was recorded when the run began
-	}
-	var text []byte
-	var err error
-	r.gate.inTurn(ctx, r, func() { text, err = json.Marshal(report) })
-	if err != nil {
-		return fmt.Errorf("writing the preview: %w", err)
-	}
-	return r.trail.Defer(ctx, ledger.Record{Event: ledger.Preview, Preview: text}, Entries{})
+	return json.Marshal(report)
 }
 
 // maxLiterals is the length in bytes up to which the arguments of a previewed call are

@@ -89,6 +89,69 @@ func TestTrailWritesTogether(t *testing.T) {
 	})
 }
 
+// A script that makes a thousand calls at once has its records written in transactions of a bounded size,
+// in order, and nobody waits for those that come after their own.
+func TestTrailIsWrittenInPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{takes: time.Millisecond}
+		trail := NewTrail(s, unfilled, true, never(t))
+		const calls = 1000
+		var mu sync.Mutex
+		commitsAt := make([]int, calls) // how many commits there were when each was answered
+		for i := range calls {
+			go func() {
+				e := Entries{All: []JournalEntry{{Run: "r1", Kind: Sent}}}
+				if err := trail.Record(t.Context(), named(fmt.Sprint(i)), e); err != nil {
+					t.Error(err)
+				}
+				s.mu.Lock()
+				n := len(s.commits)
+				s.mu.Unlock()
+				mu.Lock()
+				defer mu.Unlock()
+				commitsAt[i] = n
+			}()
+			synctest.Wait() // it is in the queue, or writes
+		}
+		time.Sleep(time.Minute)
+		for i, commit := range s.commits {
+			if 2*len(commit) > together {
+				t.Errorf("commit %d has %d records with an entry each", i, len(commit))
+			}
+		}
+		got := s.all()
+		for i := range calls {
+			if i >= len(got) || got[i] != fmt.Sprint(i) {
+				t.Fatalf("record %d is not in its place", i)
+			}
+			if in := 1 + (i+together/2-1)/(together/2); commitsAt[i] > in+1 {
+				t.Errorf("record %d was answered after %d commits, and is in number %d", i, commitsAt[i], in)
+			}
+		}
+	})
+}
+
+// What is deferred while much is being written does not wait longer for that.
+func TestTrailDefersBehindMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{takes: trailTime}
+		trail := NewTrail(s, unfilled, true, never(t))
+		for i := range 5 * together {
+			if err := trail.Defer(t.Context(), named(fmt.Sprint(i)), Entries{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(MaxDelay) // the first are being written
+		if err := trail.Defer(t.Context(), named("late"), Entries{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := s.all(); len(got) != 5*together+1 || got[5*together] != "late" {
+			t.Errorf("%d records are written", len(got))
+		}
+	})
+}
+
 // A deferred record is on its way before the delay is over, whatever the run does.
 func TestTrailIsWrittenInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,9 +33,14 @@
 //
 // # Who writes
 //
-// One goroutine of a DB owns the connection that writes. It takes all records
+// One goroutine of a DB owns the connection that writes. It takes records
 // and journal entries that are waiting, writes them in one transaction, and only
-// then answers their writers: one disk sync serves many calls. A transaction
+// then answers their writers: one disk sync serves many calls. Sessions take
+// turns at it, and a transaction has a bounded number of rows, so that
+// a session which writes little waits for two transactions at most, whatever others
+// write. For the same reason a long journal whose run has ended is only renamed, and
+// its entries are removed later, in pieces; and the -wal is copied to the file by a
+// goroutine with a connection of its own, because that syncs the disk. A transaction
 // that contains a Durable record is synced before it is answered; others are left
 // to the operating system, which keeps them if this process dies.
 //

@@ -20,8 +20,17 @@ const (
 	isDropped = "until = 1"
 )
 
+// What ended runs left in the file.
+type leftovers struct {
+	orphans bool  // there may be shared bytes that no journal names
+	dropped int64 // entries of dropped journals, about; 0 if there are none
+}
+
+// A remover removes what dropped journals left.
+type remover struct{ *file }
+
 // dropJournal removes a journal. Of a long one only the beginning is done, after which nobody finds it, and
-// the rest is left to [file.removeDropped]: to remove a thousand entries takes as long as a hundred
+// the rest is left to [remover.remove]: to remove a thousand entries takes as long as a hundred
 // calls do. Bytes that it shares with others are left to sweep.
 func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	delete(f.journals, j.run)
@@ -34,11 +43,11 @@ func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	if err := f.exec(ctx, "DELETE FROM entries WHERE id > ? AND id < ?", j.number<<placeBits, (j.number+1)<<placeBits); err != nil {
 		return err
 	}
-	return f.forgetJournal(ctx, j.number)
+	return remover{f}.forget(ctx, j.number)
 }
 
-// forgetJournal removes the row of a journal that has no entries any more.
-func (f *file) forgetJournal(ctx context.Context, number int64) error {
+// forget removes the row of a journal that has no entries any more.
+func (f remover) forget(ctx context.Context, number int64) error {
 	if err := f.exec(ctx, "DELETE FROM configurations WHERE journal = ?", number); err != nil {
 		return err
 	}
@@ -48,9 +57,9 @@ func (f *file) forgetJournal(ctx context.Context, number int64) error {
 	return one(f.conn.ExecContext(ctx, "DELETE FROM journals WHERE number = ?", number))
 }
 
-// removeDropped removes up to n entries of dropped journals. Nothing may be left of them when it
+// remove removes up to n entries of dropped journals. Nothing may be left of them when it
 // has set dropped to 0.
-func (f *file) removeDropped(ctx context.Context, n int) error {
+func (f remover) remove(ctx context.Context, n int) error {
 	if err := f.synchronous(ctx, false); err != nil {
 		return err
 	}
@@ -77,16 +86,16 @@ func (f *file) removeDropped(ctx context.Context, n int) error {
 		}
 		f.dropped = max(1, f.dropped-removed) // until none is found: another process may have left some
 		if removed < int64(n) {
-			return f.forgetJournal(ctx, number)
+			return f.forget(ctx, number)
 		}
 		return nil
 	})
 }
 
-// removeAllDropped removes what is left of dropped journals.
-func (f *file) removeAllDropped(ctx context.Context) error {
+// removeAll removes what is left of dropped journals.
+func (f remover) removeAll(ctx context.Context) error {
 	for f.dropped > 0 {
-		if err := f.removeDropped(ctx, mostDropped); err != nil {
+		if err := f.remove(ctx, mostDropped); err != nil {
 			return err
 		}
 	}

@@ -42,8 +42,7 @@ type file struct {
 	seen      int64 // PRAGMA data_version that watchers were told of
 
 	journals map[string]*journal // by run; what is known of them, as of data
-	orphans  bool                // there may be shared bytes that no journal names
-	dropped  int64               // entries of dropped journals, about; 0 if there are none
+	leftovers
 }
 
 // A lastSeen is what a process remembers of a store: that it had this row.

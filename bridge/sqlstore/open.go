@@ -34,7 +34,7 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 	if err := checkWAL(ctx, o); err != nil {
 		return nil, opening(o.Path, err)
 	}
-	f := &file{info: info, size: info.Size(), journals: make(map[string]*journal), dropped: 1}
+	f := &file{info: info, size: info.Size(), journals: make(map[string]*journal)}
 	mode := "rw"
 	if o.ReadOnly {
 		mode = "ro"
@@ -240,6 +240,9 @@ func (f *file) prepareWriting(ctx context.Context) (err error) {
 	if f.insertEntry, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)"); err != nil {
 		return err
 	}
-	f.findJournal, err = f.conn.PrepareContext(ctx, "SELECT number, owner, "+leaseOfRun+", id, total"+journalsWithLast+" WHERE run = ?")
+	if f.findJournal, err = f.conn.PrepareContext(ctx, "SELECT number, owner, "+leaseOfRun+", id, total"+journalsWithLast+" WHERE run = ?"); err != nil {
+		return err
+	}
+	f.dropped, err = f.number(ctx, "SELECT count(*) FROM journals WHERE "+isDropped)
 	return err
 }

@@ -226,7 +226,7 @@ func (db *DB) end(ctx context.Context) {
 	if f != nil {
 		f.closeReading() // first: who closes last removes the -wal
 		if wrong == nil && !db.o.ReadOnly && f.same(db.o.Path) == nil {
-			if err := f.removeAllDropped(ctx); err != nil {
+			if err := (remover{f}).removeAll(ctx); err != nil {
 				db.o.Logger.Warn("entries of ended runs stay in the audit log's file", "error", err)
 			}
 			if err := f.sweep(ctx); err != nil {
@@ -309,9 +309,9 @@ func (db *DB) compact(ctx context.Context, n int) {
 	db.compacting = db.compacting && err == nil
 }
 
-// removeDropped calls [file.removeDropped] in the writing goroutine.
+// removeDropped calls [remover.remove] in the writing goroutine.
 func (db *DB) removeDropped(ctx context.Context, n int) {
-	_ = db.do(ctx, func(ctx context.Context, f *file) error { return f.removeDropped(ctx, n) }) // Err says it
+	_ = db.do(ctx, func(ctx context.Context, f *file) error { return remover{f}.remove(ctx, n) }) // Err says it
 }
 
 // sweep calls [file.sweep] in the writing goroutine.

@@ -96,7 +96,7 @@ func (l *Line[T]) share(session string) *share[T] {
 		if l.sessions == nil {
 			l.sessions = make(map[string]*share[T])
 		}
-		s = &share[T]{had: l.now}
+		s = &share[T]{}
 		l.sessions[session] = s
 	}
 	if len(s.waiting) == 0 {

@@ -104,7 +104,7 @@ var table = map[string][]string{
 	"bridge/secrets":       {},
 	"bridge/secretstest":   {},
 	"bridge/setup":         {"bridge/atomicfile", "bridge/canon", "bridge/clients", "bridge/config", "bridge/secrets", "bridge/workspace", "profiles", "profiles/known"},
-	"bridge/sqlstore":      {"bridge/approval", "bridge/atomicfile", "bridge/filelock", "bridge/ledger"},
+	"bridge/sqlstore":      {"bridge/approval", "bridge/atomicfile", "bridge/filelock", "bridge/ledger", "bridge/turns"},
 	"bridge/sso":           {},
 	"bridge/ssotest":       {},
 	"bridge/storetest":     {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
