@@ -10,60 +10,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// While one session has thousands of records in the queue, those of another are in the next transaction, and no
-// transaction has more rows than a session can wait for.
-func TestSessionsTakeTurnsAtTheStore(t *testing.T) {
-	q := newQueue()
-	of := func(session string, rows int) *item {
-		return &item{session: session, bodies: make([][]byte, rows)}
-	}
-	const busy = 4000
-	for range busy {
-		q.add(of("busy", 1))
-	}
-	taken, transactions := 0, 0
-	next := func() (rows int, sessions map[string]int) {
-		sessions = map[string]int{}
-		for _, it := range q.take() {
-			rows += it.rows()
-			sessions[it.session] += it.rows()
-		}
-		transactions++
-		taken += sessions["busy"]
-		if rows > batchRows {
-			t.Errorf("%d rows in a transaction", rows)
-		}
-		return rows, sessions
-	}
-	next()
-	for i := range 50 {
-		q.add(of("quiet", 1+i%3))
-		if _, sessions := next(); sessions["quiet"] == 0 {
-			t.Fatalf("record %d is not in the next transaction, but %v", i, sessions)
-		}
-	}
-	for _, s := range []string{"a", "b", "c"} {
-		for range 3 {
-			q.add(of(s, batchRows/4))
-		}
-	}
-	if _, sessions := next(); len(sessions) < 4 {
-		t.Errorf("a transaction has only rows of %v", sessions)
-	}
-	for q.len() > 0 {
-		next()
-	}
-	if taken != busy || transactions > 10+busy/(batchRows-4) {
-		t.Errorf("%d records in %d transactions", taken, transactions)
-	}
-	q.add(of("busy", 10*batchRows)) // what belongs together is not divided
-	q.add(of("quiet", 1))
-	if all := append(q.take(), q.take()...); len(all) != 2 || q.len() != 0 {
-		t.Errorf("%d of 2 items are taken", len(all))
-	}
-}
-
-// In the file as well: the row of a session that comes last is among the first.
+// The row of a session that comes last is among the first.
 func TestQuietSessionIsWrittenFirst(t *testing.T) {
 	db := open(t, place(t, 0))
 	busy, free := make(chan struct{}), make(chan struct{})
@@ -85,9 +32,9 @@ func TestQuietSessionIsWrittenFirst(t *testing.T) {
 		}
 	}
 	send("busy", many)
-	until(t, func() bool { return db.queue.len() == many })
+	until(t, func() bool { return db.queue.Len() == many })
 	send("quiet", 1)
-	until(t, func() bool { return db.queue.len() == many+1 })
+	until(t, func() bool { return db.queue.Len() == many+1 })
 	close(free)
 	for range many + 2 {
 		if err := <-results; err != nil {
@@ -95,7 +42,7 @@ func TestQuietSessionIsWrittenFirst(t *testing.T) {
 		}
 	}
 	for _, row := range all(t, db) {
-		if row.Record.Session == "quiet" && row.Seq > batchRows {
+		if row.Record.Session == "quiet" && row.Seq > ledger.BatchRows {
 			t.Errorf("it is row %d", row.Seq)
 		}
 	}

@@ -1,0 +1,59 @@
+package ledger
+
+import "testing"
+
+// While one session has thousands of records in the queue, those of another are in the next transaction, and no
+// transaction has more rows than a session can wait for.
+func TestSessionsTakeTurnsInTheQueue(t *testing.T) {
+	q := NewQueue()
+	of := func(session string, rows int) *Item {
+		return &Item{session: session, Bodies: make([][]byte, rows)}
+	}
+	const busy = 4000
+	for range busy {
+		q.add(of("busy", 1))
+	}
+	taken, transactions := 0, 0
+	next := func() (rows int, sessions map[string]int) {
+		sessions = map[string]int{}
+		items, _ := q.Take()
+		for _, it := range items {
+			rows += it.rows()
+			sessions[it.session] += it.rows()
+		}
+		transactions++
+		taken += sessions["busy"]
+		if rows > BatchRows {
+			t.Errorf("%d rows in a transaction", rows)
+		}
+		return rows, sessions
+	}
+	next()
+	for i := range 50 {
+		q.add(of("quiet", 1+i%3))
+		if _, sessions := next(); sessions["quiet"] == 0 {
+			t.Fatalf("record %d is not in the next transaction, but %v", i, sessions)
+		}
+	}
+	for _, s := range []string{"a", "b", "c"} {
+		for range 3 {
+			q.add(of(s, BatchRows/4))
+		}
+	}
+	if _, sessions := next(); len(sessions) < 4 {
+		t.Errorf("a transaction has only rows of %v", sessions)
+	}
+	for q.Len() > 0 {
+		next()
+	}
+	if taken != busy || transactions > 10+busy/(BatchRows-4) {
+		t.Errorf("%d records in %d transactions", taken, transactions)
+	}
+	q.add(of("busy", 10*BatchRows)) // what belongs together is not divided
+	q.add(of("quiet", 1))
+	first, _ := q.Take()
+	second, _ := q.Take()
+	if len(first)+len(second) != 2 || q.Len() != 0 {
+		t.Errorf("%d and %d items are taken, want 2", len(first), len(second))
+	}
+}
