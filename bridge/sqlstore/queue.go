@@ -1,15 +1,19 @@
 package sqlstore
 
 import (
+	"math"
 	"runtime"
 	"sync"
+	"time"
 
 	"codemode-bridge/bridge/turns"
 )
 
 const (
 	batchBytes = 8 << 20 // bytes of records in one transaction, about
-	batchRows  = 32      // rows in one transaction, unless one item has more
+	batchRows  = 64      // rows in one transaction if several sessions write, unless one item has more
+
+	sharedFor = time.Minute // how long a session that has written something counts
 )
 
 // A queue holds the items that wait to be written, in the order in which their sessions
@@ -18,8 +22,10 @@ const (
 type queue struct {
 	arrived chan struct{} // has a token while anything waits
 
-	mu   sync.Mutex
-	line turns.Line[*item] // counted in rows
+	mu      sync.Mutex
+	line    turns.Line[*item] // counted in rows
+	session string            // that wrote last
+	other   time.Time         // when it last was another one; zero for never
 }
 
 func newQueue() *queue { return &queue{arrived: make(chan struct{}, 1)} }
@@ -27,9 +33,25 @@ func newQueue() *queue { return &queue{arrived: make(chan struct{}, 1)} }
 func (q *queue) add(it *item) {
 	q.mu.Lock()
 	q.line.Add(it.session, it)
+	if it.session != "" && it.session != q.session {
+		if q.session != "" {
+			q.other = time.Now()
+		}
+		q.session = it.session
+	}
 	q.mu.Unlock()
 	q.signal()
 }
+
+// shared reports whether several sessions have written lately. A session that begins to write waits for what
+// another has begun in larger pieces, once.
+func (q *queue) shared() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.sharedLocked()
+}
+
+func (q *queue) sharedLocked() bool { return !q.other.IsZero() && time.Since(q.other) < sharedFor }
 
 func (q *queue) signal() {
 	select {
@@ -50,12 +72,16 @@ func (q *queue) take() (batch []*item) {
 	runtime.Gosched() // let goroutines that are about to record join the batch
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	most := batchRows
+	if !q.sharedLocked() {
+		most = math.MaxInt
+	}
 	for rows, bytes := 0, 0; bytes < batchBytes; {
 		session, it, ok := q.line.Peek()
 		if !ok {
 			return batch
 		}
-		if rows += it.rows(); rows > batchRows && len(batch) > 0 {
+		if rows += it.rows(); rows > most && len(batch) > 0 {
 			break
 		}
 		bytes += it.size()

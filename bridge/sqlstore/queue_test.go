@@ -18,6 +18,20 @@ func TestSessionsTakeTurnsAtTheStore(t *testing.T) {
 		return &item{session: session, bodies: make([][]byte, rows)}
 	}
 	const busy = 4000
+	for range 3 * batchRows { // alone, it has all of them at once
+		q.add(of("busy", 1))
+	}
+	if n := len(q.take()); n != 3*batchRows || q.shared() {
+		t.Errorf("%d records of a session that is alone are in one transaction", n)
+	}
+	q.add(of("", 1)) // of nobody
+	if q.take(); q.shared() {
+		t.Error("what belongs to no session counts as another one")
+	}
+	q.add(of("quiet", 1))
+	if q.take(); !q.shared() {
+		t.Error("a second session does not count")
+	}
 	for range busy {
 		q.add(of("busy", 1))
 	}
@@ -47,7 +61,7 @@ func TestSessionsTakeTurnsAtTheStore(t *testing.T) {
 			q.add(of(s, batchRows/4))
 		}
 	}
-	if _, sessions := next(); len(sessions) < 4 {
+	if _, sessions := next(); len(sessions) != 4 {
 		t.Errorf("a transaction has only rows of %v", sessions)
 	}
 	for q.len() > 0 {
