@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -11,10 +12,12 @@ import (
 )
 
 const (
-	// BatchRows is how many rows one transaction has, unless one item has more.
-	BatchRows = 32
+	// BatchRows is how many rows one transaction has if several sessions write, unless one
+	// item has more.
+	BatchRows = 64
 
-	batchBytes = 8 << 20 // bytes of records in one transaction, about
+	batchBytes = 8 << 20     // bytes of records in one transaction, about
+	sharedFor  = time.Minute // how long a session that has written something counts
 )
 
 // An Item is records, journal entries, or both, waiting to be written together.
@@ -101,6 +104,8 @@ type Queue struct {
 
 	mu   sync.Mutex
 	line turns.Line[*Item] // counted in rows
+	last string            // the session that wrote last
+	both time.Time         // when it last was another one; zero for never
 }
 
 // NewQueue returns an empty queue.
@@ -141,9 +146,25 @@ func (q *Queue) Keep(ctx context.Context, it *Item) error {
 func (q *Queue) add(it *Item) {
 	q.mu.Lock()
 	q.line.Add(it.session, it)
+	if it.session != "" && it.session != q.last {
+		if q.last != "" {
+			q.both = time.Now()
+		}
+		q.last = it.session
+	}
 	q.mu.Unlock()
 	q.signal()
 }
+
+// Shared reports whether several sessions have written lately. A session that begins to
+// write waits for what another has begun in larger pieces, once.
+func (q *Queue) Shared() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.sharedLocked()
+}
+
+func (q *Queue) sharedLocked() bool { return !q.both.IsZero() && time.Since(q.both) < sharedFor }
 
 func (q *Queue) signal() {
 	select {
@@ -165,12 +186,16 @@ func (q *Queue) Take() (taken []*Item, durable bool) {
 	runtime.Gosched() // let goroutines that are about to record join the batch
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	most := BatchRows
+	if !q.sharedLocked() {
+		most = math.MaxInt
+	}
 	for rows, bytes := 0, 0; bytes < batchBytes; {
 		session, it, ok := q.line.Peek()
 		if !ok {
 			break
 		}
-		if rows += it.rows(); rows > BatchRows && len(taken) > 0 {
+		if rows += it.rows(); rows > most && len(taken) > 0 {
 			break
 		}
 		bytes += it.size()

@@ -10,6 +10,20 @@ func TestSessionsTakeTurnsInTheQueue(t *testing.T) {
 		return &Item{session: session, Bodies: make([][]byte, rows)}
 	}
 	const busy = 4000
+	for range 3 * BatchRows { // alone, it has all of them at once
+		q.add(of("busy", 1))
+	}
+	if all, _ := q.Take(); len(all) != 3*BatchRows || q.Shared() {
+		t.Errorf("%d records of a session that is alone are in one transaction", len(all))
+	}
+	q.add(of("", 1)) // of nobody
+	if q.Take(); q.Shared() {
+		t.Error("what belongs to no session counts as another one")
+	}
+	q.add(of("quiet", 1))
+	if q.Take(); !q.Shared() {
+		t.Error("a second session does not count")
+	}
 	for range busy {
 		q.add(of("busy", 1))
 	}
@@ -40,7 +54,7 @@ func TestSessionsTakeTurnsInTheQueue(t *testing.T) {
 			q.add(of(s, BatchRows/4))
 		}
 	}
-	if _, sessions := next(); len(sessions) < 4 {
+	if _, sessions := next(); len(sessions) != 4 {
 		t.Errorf("a transaction has only rows of %v", sessions)
 	}
 	for q.Len() > 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -20,9 +21,11 @@ const (
 const (
 	// maxDeferred is how many bytes may wait, about.
 	maxDeferred = 1 << 20
-	// together is how many rows, of records and of journals, a trail writes in one transaction, about. A script
-	// that makes hundreds of calls at once would else have other sessions wait for all of them.
-	together = 16
+	// together is how many rows, of records and of journals, a trail writes in one transaction, about, if other sessions
+	// write too: a script that makes hundreds of calls at once would else have them wait for all of these.
+	together = 32
+	// syncedTogether is how many if the transaction waits for the disk, which takes as long as so many rows.
+	syncedTogether = 3 * together
 )
 
 // ErrTrailLost: a deferred record of the run was not written, so nothing that
@@ -39,7 +42,7 @@ var ErrTrailLost = errors.New("what the run did could not be written down")
 //	Record ──▶ queue ─▶ one writes what is queued ─▶ Recorder.Record(a, b, c)
 //	timer  ────────────────────────┘   the others wait
 //
-// A transaction has a bounded number of rows, and only those whose records are written are woken.
+// A transaction has a bounded number of rows if other sessions write too, and only those whose records are written are woken.
 // If a deferred record is not written, the trail is lost: lost is called once, and no
 // later record is written except the run's last.
 type Trail struct {
@@ -208,11 +211,18 @@ func (t *Trail) awaitLocked(ctx context.Context, n int) {
 	}
 }
 
-// takeLocked takes from the queue what is written in one transaction.
+// takeLocked takes from the queue what is written in one transaction: all of it if no other session
+// writes.
 func (t *Trail) takeLocked() []*trailed {
-	n, rows := 0, 0
+	n, rows, most := 0, 0, together
+	if s, ok := t.to.(interface{ Shared() bool }); ok && !s.Shared() {
+		most = math.MaxInt
+	}
 	for _, p := range t.queue {
-		if rows += 1 + len(p.record.Journal); rows > together && n > 0 {
+		if p.record.Durable {
+			most = max(most, syncedTogether)
+		}
+		if rows += 1 + len(p.record.Journal); rows > most && n > 0 {
 			break
 		}
 		n++

@@ -131,6 +131,46 @@ func TestTrailIsWrittenInPieces(t *testing.T) {
 	})
 }
 
+// A shelf that nobody else writes to.
+type ownShelf struct{ shelf }
+
+func (*ownShelf) Shared() bool { return false }
+
+// Where no other session writes, all that is queued is one transaction; where one does, and the transaction
+// waits for the disk, it is larger than one that does not.
+func TestTrailIsWrittenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		largest := func(to Recorder, s *shelf, durable bool) (n int) {
+			s.takes = time.Millisecond
+			trail := NewTrail(to, unfilled, true, never(t))
+			for range 1000 {
+				r := named("call")
+				r.Durable = durable
+				go func() {
+					if err := trail.Record(t.Context(), r, Entries{}); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			time.Sleep(time.Minute)
+			for _, commit := range s.commits {
+				n = max(n, len(commit))
+			}
+			return n
+		}
+		alone, shared, synced := new(ownShelf), new(shelf), new(shelf)
+		if n := largest(alone, &alone.shelf, true); n < 999 {
+			t.Errorf("alone, a transaction has %d records", n)
+		}
+		if n := largest(shared, shared, false); n != together {
+			t.Errorf("beside others, a transaction has %d records", n)
+		}
+		if n := largest(synced, synced, true); n != syncedTogether {
+			t.Errorf("beside others, a transaction that is synced has %d records", n)
+		}
+	})
+}
+
 // What is deferred while much is being written does not wait longer for that.
 func TestTrailDefersBehindMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

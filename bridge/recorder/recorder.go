@@ -86,6 +86,12 @@ func (r *Recorder) Err() error {
 	return r.store.Err()
 }
 
+// Shared reports whether several sessions have recorded something lately, as far as the store knows.
+func (r *Recorder) Shared() bool {
+	s, ok := r.store.(interface{ Shared() bool })
+	return !ok || s.Shared()
+}
+
 // Enqueue records something that has already happened, such as an edit of the
 // configuration: now if the store can write, else as soon as it can, before anything
 // else is recorded.

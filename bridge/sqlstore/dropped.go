@@ -11,7 +11,7 @@ import (
 
 const (
 	// dropAtOnce is how many entries a journal has at most that is dropped in the transaction that ends its run.
-	dropAtOnce = ledger.BatchRows
+	dropAtOnce = 32
 	// mostDropped is how many entries of dropped journals may be left before they are removed even under load.
 	mostDropped = 20_000
 

@@ -15,7 +15,7 @@ import (
 const (
 	compactAfter = 200 * time.Millisecond // without records, before rows move from recent to rows
 	pollEvery    = 150 * time.Millisecond // between looks for other processes' changes
-	compactRows  = ledger.BatchRows       // rows that move in one transaction
+	compactRows  = 32                     // rows that move in one transaction
 	maxRecent    = 50_000                 // rows in recent at which they move even under load
 
 	recheckEvery = 2 * time.Second // between looks whether a damaged store was mended
@@ -148,6 +148,9 @@ func (db *DB) Changed() <-chan struct{} {
 	}
 	return db.watch
 }
+
+// Shared reports whether records of several sessions were received within the last minute.
+func (db *DB) Shared() bool { return db.queue.Shared() }
 
 // Err says why Record fails at present. After a failed write it says so until a
 // later record has been written.
