@@ -82,8 +82,9 @@ const (
 )
 
 // wait stays at the run until it is done, a question must be put by answering the
-// request, or the client would lose patience. It returns the answer.
-func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
+// request, or the client would lose patience. It returns the answer. What there is to
+// tell meanwhile is the reporter's.
+func (a *attachment) wait(ctx context.Context, report *elicit.Reporter) *mcp.CallToolResult {
 	request := ctx
 	ctx, end := context.WithCancel(ctx)
 	defer func() { // ends what the client is asked on the way of this request; the run is not ended by it
@@ -94,13 +95,19 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	broker := a.s.o.Gate.Broker()
 	changed, unwatch := broker.Watch(a.r.id)
 	defer unwatch()
-
-	var patience <-chan time.Time // runs while a person is waited for
-	ask := time.NewTimer(0)       // fires when it is time to ask; at once for what is open already
-	defer ask.Stop()
-	var since time.Time // of the first question that has not been put
 	prompts := a.r.session.prompts
 	turned := prompts.Changed() // always from before the last look: nothing is missed
+
+	patience, answer := a.look(ctx, nil) // runs while a person is waited for
+	if answer != nil {
+		return answer
+	}
+	ask := time.NewTimer(0) // fires when it is time to ask
+	ask.Stop()
+	defer ask.Stop()
+	quiet := time.NewTimer(elicit.ProgressEvery)
+	defer quiet.Stop()
+	var since time.Time // of the first question that has not been put
 	for {
 		select {
 		case <-a.r.done:
@@ -114,6 +121,14 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		case <-ctx.Done():
 			a.clientGone()
 			return failure(errClientGone.Error())
+		case n := <-report.News():
+			report.Begin(n)
+			continue
+		case <-quiet.C:
+			if report.News() != nil {
+				report.Begin(elicit.News{})
+			}
+			continue
 		case <-changed:
 			if since.IsZero() {
 				since = time.Now()
@@ -139,17 +154,26 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			continue
 		}
 		since = time.Time{}
-		open := broker.Take(a.r.id)
-		if res := a.put(ctx, open); res != nil {
-			return res
-		}
-		switch {
-		case len(open) == 0, a.asker.patience():
-			patience = nil
-		case patience == nil:
-			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
+		if patience, answer = a.look(ctx, patience); answer != nil {
+			return answer
 		}
 	}
+}
+
+// look puts what is open now. It returns the client's patience, which runs while a
+// person is waited for, or an answer that the request ends with.
+func (a *attachment) look(ctx context.Context, patience <-chan time.Time) (<-chan time.Time, *mcp.CallToolResult) {
+	open := a.s.o.Gate.Broker().Take(a.r.id)
+	if answer := a.put(ctx, open); answer != nil {
+		return nil, answer
+	}
+	switch {
+	case len(open) == 0, a.asker.patience():
+		return nil, nil
+	case patience == nil:
+		return time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client)), nil
+	}
+	return patience, nil
 }
 
 // put puts what is open to the person at the client, if nothing else is before
@@ -323,6 +347,7 @@ func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult
 	}
 	r.update(lifecycle.Event{Kind: lifecycle.Attaches})
 	defer r.update(lifecycle.Event{Kind: lifecycle.Detaches})
-	defer s.report(ctx, req, r)()
-	return a.wait(ctx), nil
+	report := elicit.NewReporter(ctx, req, r.elicit, r.soFar)
+	defer report.End()
+	return a.wait(ctx, report), nil
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
 
@@ -99,53 +97,3 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	}
 	return surface.Found(answer.Structured, answer.Text()), nil
 }
-
-// report tells the client what upstream servers log and, if it asked to be told,
-// about the run's progress: at once for what an upstream reports, and every few
-// seconds that it still runs, since many clients give up on a call that is silent for
-// a minute. What it returns ends that, after passing on what has been reported by
-// then.
-func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
-	token := req.Params.GetProgressToken()
-	ending, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		var told float64
-		for {
-			var n elicit.News
-			select {
-			case <-ctx.Done():
-				return
-			case n = <-r.elicit.News():
-			case <-tick.C:
-				if n.Text = r.soFar(); r.gate.Flush(ctx) != nil {
-					return
-				}
-			case <-ending:
-				select {
-				case n = <-r.elicit.News():
-				default:
-					return
-				}
-			}
-			var err error
-			switch {
-			case n.Log != nil:
-				//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
-				err = req.Session.Log(ctx, n.Log) // as far as the client wants to hear of it
-			case token != nil:
-				told++ // progress must grow, whatever the news
-				err = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: n.Text})
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return func() { close(ending); <-ended }
-}
-
-// progressEvery is how often a client hears of a run that has no news.
-const progressEvery = 5 * time.Second

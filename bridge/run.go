@@ -191,10 +191,11 @@ func (r *run) isDone() bool {
 	}
 }
 
-// soFar says in a few words what the run has done.
-func (r *run) soFar() string {
+// soFar says in a few words what the run has done, all of which is written down.
+func (r *run) soFar(ctx context.Context) (string, error) {
 	answered := r.answered.Load() // first: what is answered was made
-	return fmt.Sprintf("%d calls done, %d under way", answered, r.made.Load()-answered)
+	text := fmt.Sprintf("%d calls done, %d under way", answered, r.made.Load()-answered)
+	return text, r.gate.Flush(ctx)
 }
 
 // workerHost serves a run's script. It is a run, seen from its worker.

@@ -59,13 +59,14 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	if sess == nil {
 		of.tries = s.tries
 	}
-	changed := s.breaker.report(v, try, of, text, now)
+	if !s.breaker.report(v, try, of, text, now) {
+		s.mu.Unlock()
+		return
+	}
 	state, why := s.breaker.state(now), s.breaker.why(now)
 	s.mu.Unlock()
-	switch {
-	case !changed:
-		return
-	case state == "":
+	switch state {
+	case "":
 		s.log.Info("calls are sent again")
 	default:
 		s.log.Warn("server suspended", "why", why)

@@ -318,6 +318,9 @@ func (s *session) request(ctx context.Context, x *tap.Exchange, do func(context.
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(tap.ErrSessionEnded) })()
 	err := do(ctx)
+	if errors.Is(err, tap.ErrAnswered) {
+		err = nil
+	}
 	s.tap.Forget(x)
 	result, why := x.Outcome()
 	switch {

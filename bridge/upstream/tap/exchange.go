@@ -38,7 +38,8 @@ type Exchange struct {
 	// capture makes the tap keep the result here and hand the SDK standIn
 	// instead.
 	capture bool
-	// standIn makes what the SDK gets for a result; nil: an empty result.
+	// standIn makes what the SDK gets for a result; nil: no more than that there is
+	// one.
 	standIn  func(result []byte) []byte
 	listener Listener // nil: nobody in particular
 	tie      string   // names the exchange to the server, as its progress token; empty without a listener
@@ -67,7 +68,7 @@ var ties atomic.Int64
 
 // NewExchange makes the exchange of one call, which ends with ctx at the latest.
 // The result is kept as the server sent it, and the SDK gets what standIn makes of
-// it; nil: an empty result. What the server says meanwhile goes to l, under a
+// it; nil: ErrAnswered, over HTTP an empty result. What the server says meanwhile goes to l, under a
 // progress token of our own: no token of a client of ours, which two clients may
 // choose alike, ever reaches a server. l may be nil. The caller calls End.
 func NewExchange(ctx context.Context, l Listener, standIn func(result []byte) []byte) *Exchange {

@@ -168,7 +168,7 @@ func (c *Lines) interrupt() {
 // read it: a caller whose context ends must be able to leave, and a message
 // must never be sent in part.
 func (c *Lines) Write(ctx context.Context, m jsonrpc.Message) error {
-	data, err := jsonrpc.EncodeMessage(m)
+	data, err := encode(m)
 	if err != nil {
 		return err
 	}
@@ -273,6 +273,26 @@ func decode(data []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage(data)
 }
 
+// encode is jsonrpc.EncodeMessage, but copies the parameters of a request, which the SDK
+// has written as JSON on one line just before, instead of reading and writing them once
+// more.
+func encode(m jsonrpc.Message) ([]byte, error) {
+	request, ok := m.(*jsonrpc.Request)
+	if !ok || request.Method != "tools/call" || bytes.IndexByte(request.Params, '\n') >= 0 {
+		return jsonrpc.EncodeMessage(m)
+	}
+	id, ok := request.ID.Raw().(int64)
+	if !ok {
+		return jsonrpc.EncodeMessage(m)
+	}
+	line := make([]byte, 0, len(request.Params)+80)
+	line = append(line, `{"jsonrpc":"2.0","id":`...)
+	line = strconv.AppendInt(line, id, 10)
+	line = append(line, `,"method":"tools/call","params":`...)
+	line = append(line, request.Params...)
+	return append(line, '}'), nil
+}
+
 // read passes messages to Read until the stream ends, or Read can read by
 // itself.
 func (c *Lines) read() {
@@ -299,7 +319,7 @@ func (c *Lines) receive() (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		var forward []byte
+		var forward, answered []byte
 		switch line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))); {
 		case over != nil:
 			forward = c.tap.tooLarge(over.id())
@@ -307,7 +327,14 @@ func (c *Lines) receive() (jsonrpc.Message, error) {
 		case line[0] != '{':
 			c.tap.notMessage(line)
 		default:
-			forward = c.tap.incoming(line, nil)
+			forward, answered = c.tap.arrival(line, nil)
+		}
+		if answered != nil {
+			if n, err := strconv.ParseInt(string(answered), 10, 32); err == nil {
+				id, err := jsonrpc.MakeID(float64(n))
+				return &jsonrpc.Response{ID: id, Error: ErrAnswered}, err
+			}
+			forward = response(answered, "result", []byte(`{}`))
 		}
 		if forward == nil {
 			size := len(line)

@@ -170,3 +170,44 @@ func TestLineConnWrites(t *testing.T) {
 	}
 	next()
 }
+
+// The SDK is told that a request is answered, and no more, if all of the answer is in the
+// exchange; what it needs of a result it gets.
+func TestLinesKeepAnswers(t *testing.T) {
+	t.Parallel()
+	c := pipedConn(t)
+	brief := func([]byte) []byte { return []byte(`{"tools":[]}`) }
+	for n, want := range map[int]struct {
+		x      *Exchange
+		result string
+		err    error
+	}{
+		1: {NewExchange(t.Context(), nil, nil), "", ErrAnswered},
+		2: {NewExchange(t.Context(), nil, brief), `{"tools":[]}`, nil},
+		3: {new(Exchange), `{}`, nil},
+	} {
+		if err := c.Write(want.x.In(t.Context()), toolCall(t, n, "")); err != nil {
+			t.Fatal(err)
+		}
+		line, err := c.requests.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := jsonrpc.EncodeMessage(toolCall(t, n, ""))
+		if err != nil || string(line) != string(encoded)+"\n" {
+			t.Errorf("call %d is sent as %s, the SDK would send %s (%v)", n, line, encoded, err)
+		}
+		c.answer(t, n)
+		m, err := c.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := m.(*jsonrpc.Response)
+		if !ok || got.ID.Raw() != int64(n) || string(got.Result) != want.result || !errors.Is(got.Error, want.err) {
+			t.Errorf("the SDK gets %#v for call %d", m, n)
+		}
+		if kept, err := want.x.Outcome(); err != nil || (string(kept) == "{}") != want.x.capture {
+			t.Errorf("kept of call %d is %s, %v", n, kept, err)
+		}
+	}
+}

@@ -253,26 +253,41 @@ func (t *Tap) take(id []byte) *Exchange {
 // for it, nil for nothing. stream is the id of the request that the message came
 // in answer to, nil if it did not come on a stream of its own.
 func (t *Tap) incoming(msg, stream []byte) []byte {
+	forward, answered := t.arrival(msg, stream)
+	if answered != nil {
+		return response(answered, "result", []byte(`{"content":[],"tools":[]}`))
+	}
+	return forward
+}
+
+// arrival is incoming, except that of an answer that is all in the exchange it returns
+// only which request is answered: the SDK needs to hear no more than ErrAnswered.
+func (t *Tap) arrival(msg, stream []byte) (forward, answered []byte) {
 	e, err := parseEnvelope(msg)
 	if err != nil {
 		t.Drop(err.Error(), msg)
-		return nil
+		return nil, nil
 	}
 	switch {
 	case e.method != nil && e.id == nil:
-		return t.notification(e, msg, stream)
+		return t.notification(e, msg, stream), nil
 	case e.method != nil:
-		return t.request(e, msg, stream)
+		return t.request(e, msg, stream), nil
 	}
 	x := t.take(e.id)
 	if x == nil {
 		// A second answer, one that came too late, or one to nothing.
 		t.Drop("it answers no open request", msg)
-		return nil
+		return nil, nil
 	}
-	return t.answer(e, x)
+	if forward = t.answer(e, x); forward == nil {
+		return nil, e.id
+	}
+	return forward, nil
 }
 
+// answer resolves an exchange and returns what the SDK is to get; nil if it needs
+// nothing of a result.
 func (t *Tap) answer(e envelope, x *Exchange) []byte {
 	switch {
 	case e.err != nil:
@@ -293,12 +308,16 @@ func (t *Tap) answer(e envelope, x *Exchange) []byte {
 	// decoder of JSON does.
 	result := bytes.ToValidUTF8(e.result, []byte("\uFFFD"))
 	x.resolve(result, nil)
-	standIn := []byte(`{"content":[],"tools":[]}`)
-	if x.standIn != nil {
-		standIn = x.standIn(result)
+	if x.standIn == nil {
+		return nil
 	}
-	return response(e.id, "result", standIn)
+	return response(e.id, "result", x.standIn(result))
 }
+
+// ErrAnswered is the SDK's error for a request that was answered over Lines: the result
+// is in the exchange. From a result the SDK would read nothing, with two buffers of
+// 32 KB.
+var ErrAnswered = errors.New("the answer is in the exchange")
 
 // tooLarge resolves the request that the id of a message beyond the limit names,
 // and returns what the SDK is to get for it, nil for nothing.
