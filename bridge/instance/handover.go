@@ -185,9 +185,13 @@ func (h *handed) finish() {
 type toClient struct{ h *handed }
 
 func (c toClient) Write(message []byte) (int, error) {
-	c.h.note.writing(true)
+	whole := len(message) <= pipeRoom // it goes at once, or not at all
+	if !whole {
+		c.h.note.writing(true)
+	}
 	n, err := c.h.pipes.Write(message)
 	switch {
+	case err == nil && whole:
 	case err == nil:
 		c.h.note.writing(false)
 	case errors.Is(err, os.ErrDeadlineExceeded):
