@@ -199,7 +199,11 @@ func (p *pipes) write(out, conn int, wait time.Duration, b []byte) (int, error) 
 		n, err := unix.SendmsgN(out, b, nil, nil, unix.MSG_DONTWAIT)
 		return max(n, 0), err
 	}
-	n, err := unix.Write(out, b[:min(len(b), pipeRoom)]) // there is room for as much, or nobody reads
+	room := pipeRoom
+	if len(b) > room {
+		room = roomIn(out)
+	}
+	n, err := unix.Write(out, b[:min(len(b), room)]) // there is room for as much, or nobody reads
 	return max(n, 0), err
 }
 
