@@ -101,7 +101,7 @@ func (i *Instance) newHanded(ctx context.Context, conn *Conn, in, out *os.File) 
 	}
 	file, err := i.listener.at.noteFile()
 	if err == nil {
-		h := &handed{conn: conn, pipes: p, left: make(chan struct{})}
+		h := &handed{conn: conn, pipes: p, wait: lastAnswers, left: make(chan struct{})}
 		if h.note, err = newNote(file); err == nil {
 			h.Stdio = rpc.NewStdio(p, toClient{h})
 			h.Watch(h.note)
@@ -118,6 +118,7 @@ type handed struct {
 	conn       *Conn
 	pipes      *pipes
 	note       *note
+	wait       time.Duration // for answers, once the client sends nothing more
 	watched    sync.WaitGroup
 	leaving    sync.Once
 	left       chan struct{} // closed when the client or its process has gone
@@ -156,7 +157,7 @@ func (h *handed) leave(tell bool) {
 func (h *handed) Read(b []byte) (int, error) {
 	n, err := h.Stdio.Read(b)
 	if err != nil && !h.pipes.ended() {
-		last := time.NewTimer(lastAnswers)
+		last := time.NewTimer(h.wait)
 		defer last.Stop()
 		select {
 		case <-h.note.allAnswered():
@@ -185,9 +186,13 @@ func (h *handed) finish() {
 type toClient struct{ h *handed }
 
 func (c toClient) Write(message []byte) (int, error) {
-	c.h.note.writing(true)
+	whole := len(message) <= pipeRoom // it goes at once, or not at all
+	if !whole {
+		c.h.note.writing(true)
+	}
 	n, err := c.h.pipes.Write(message)
 	switch {
+	case err == nil && whole:
 	case err == nil:
 		c.h.note.writing(false)
 	case errors.Is(err, os.ErrDeadlineExceeded):

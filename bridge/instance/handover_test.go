@@ -410,6 +410,50 @@ func TestHandedClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// An instance that ends waits less for a client that does not read.
+func TestHandedClientThatDoesNotReadAtTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	wrote := make(chan error, 1)
+	meeting, _, _ := instanceOf(t, func(_ context.Context, client io.ReadWriteCloser) error {
+		p := client.(*handed).pipes
+		p.ctx, p.wait, p.last = ctx, time.Hour, time.Millisecond
+		client.Write([]byte("begins\n"))
+		_, err := client.Write(make([]byte, 8<<20))
+		wrote <- err
+		return err
+	})
+	s := byPipes(t)
+	window(t, meeting, s)
+	lineOf(t, s.fromServer)
+	cancel()
+	if err := <-wrote; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a message that nobody reads: %v", err)
+	}
+}
+
+// A client that sends nothing more, and gets no answer, is not waited for.
+func TestHandedClientWithoutAnAnswer(t *testing.T) {
+	meeting, _, _ := instanceOf(t, func(ctx context.Context, client io.ReadWriteCloser) error {
+		client.(*handed).wait = time.Millisecond
+		return answering(ctx, client)
+	})
+	s := byPipes(t)
+	conn, err := meeting.Join(t.Context(), nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(s.toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	fmt.Fprintln(s.toServer, `{"jsonrpc":"2.0","id":2,"method":"wait"}`)
+	s.toServer.Close()
+	if err := meeting.Relay(t.Context(), s.window, conn, io.Discard, time.Minute); err != nil {
+		t.Errorf("its window ends with %v", err)
+	}
+	s.closing()
+	if got, err := io.ReadAll(s.fromServer); err != nil || strings.Count(string(got), "\n") != 1 {
+		t.Errorf("it read %s, %v", got, err)
+	}
+}
+
 // A window is told when its client no longer reads, so that it ends well.
 func TestHandedClientThatIsGone(t *testing.T) {
 	meeting, _, _ := instanceOf(t, answering)

@@ -28,6 +28,7 @@ type pipes struct {
 	in   end
 	out  end
 	wait time.Duration // for a client to read a message
+	last time.Duration // likewise, once the instance ends
 
 	// A pipe whose second end is closed when nothing more is to be read.
 	overRead, overWrite *os.File
@@ -49,7 +50,7 @@ var errLeft = errors.New("the window has gone")
 const pollAgain = 250 * time.Millisecond
 
 func newPipes(ctx context.Context, conn *Conn, in, out *os.File) (*pipes, error) {
-	p := &pipes{ctx: ctx, wait: readTime, in: end{file: in}, out: end{file: out}}
+	p := &pipes{ctx: ctx, wait: readTime, last: lastRead, in: end{file: in}, out: end{file: out}}
 	var err error
 	if p.conn, err = conn.SyscallConn(); err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (p *pipes) Write(b []byte) (written int, err error) {
 	for written < len(b) {
 		if !ending && p.ctx.Err() != nil {
 			ending = true
-			if last := time.Now().Add(lastRead); last.Before(until) {
+			if last := time.Now().Add(p.last); last.Before(until) {
 				until = last
 			}
 		}
@@ -199,7 +200,11 @@ func (p *pipes) write(out, conn int, wait time.Duration, b []byte) (int, error) 
 		n, err := unix.SendmsgN(out, b, nil, nil, unix.MSG_DONTWAIT)
 		return max(n, 0), err
 	}
-	n, err := unix.Write(out, b[:min(len(b), pipeRoom)]) // there is room for as much, or nobody reads
+	room := pipeRoom
+	if len(b) > room {
+		room = roomIn(out)
+	}
+	n, err := unix.Write(out, b[:min(len(b), room)]) // there is room for as much, or nobody reads
 	return max(n, 0), err
 }
 
