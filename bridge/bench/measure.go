@@ -22,6 +22,7 @@ import (
 type machine struct {
 	bridge, scratch string
 	rounds          int
+	longRows        int // of a long audit log
 	configs         int
 	audit           bool           // bridges keep an audit log
 	shared          bool           // windows share a bridge in the background
@@ -230,7 +231,7 @@ func (m *machine) starts(ctx context.Context, t *table) error {
 		more map[string]any
 	}{
 		{"start to ready, no upstreams", nil},
-		{fmt.Sprintf("start to ready, a log of %d rows", longRows), map[string]any{"audit": map[string]any{"path": long}}},
+		{fmt.Sprintf("start to ready, a log of %d rows", m.longRows), map[string]any{"audit": map[string]any{"path": long}}},
 	} {
 		m.more = row.more
 		// Until initialize is answered; ending the process does not count.
