@@ -14,11 +14,10 @@ import (
 	"codemode-bridge/bridge/sqlstore"
 )
 
-// longRows is as long as a log can be made in seconds. That a start costs the same with
-// ten million rows follows from what it reads: the last signed mark and what came after.
+// longRows is as long as a log can be made in seconds; -rows has a longer one made.
 const longRows = 300_000
 
-// longLog makes a log of longRows rows, once, and returns its path.
+// longLog makes a log of that many rows, once, and returns its path.
 func (m *machine) longLog(ctx context.Context) (path string, err error) {
 	if m.long != "" {
 		return m.long, nil
@@ -34,8 +33,8 @@ func (m *machine) longLog(ctx context.Context) (path string, err error) {
 	var all sync.WaitGroup
 	for c := range callers {
 		all.Go(func() {
-			for i := c * batch; i < longRows && errs[c] == nil; i += callers * batch {
-				errs[c] = db.Record(ctx, longRecords(i, min(batch, longRows-i))...)
+			for i := c * batch; i < m.longRows && errs[c] == nil; i += callers * batch {
+				errs[c] = db.Record(ctx, longRecords(i, min(batch, m.longRows-i))...)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ const (
 	// checked while it is in use.
 	checkedTail = 5_000
 	// smallFile is the size in bytes up to which SQLite's own check of a file's
-	// structure is made before it is used.
+	// structure is made before it is used, once a day.
 	smallFile = 8 << 20
 )
 
@@ -79,7 +79,7 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 		err = damaged("%s", report.Message)
 	}
 	if err == nil && f.info.Size() <= smallFile { // after the rows, whose check says more
-		err = sound(ctx, f.conn, "quick_check")
+		err = verifier{f}.soundAtStart(ctx, o)
 		if from <= 0 {
 			f.whole = wall()
 		}

@@ -43,6 +43,7 @@ type Verified struct {
 	Hash  ledger.Hash `json:"hash"` // of row Last
 	By    string      `json:"by"`   // the process that ended it
 	Part  *Part       `json:"part,omitempty"`
+	Sound time.Time   `json:"sound,omitzero"` // when SQLite last found the file's structure right; zero: never
 }
 
 // A Part is a verification that has not ended: the rows up to Last are right.
@@ -263,14 +264,19 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 			v.Part = &Part{Began: wall()}
 		case done:
 			p := v.Part
-			v = Verified{Store: v.Store, Began: p.Began, Ended: wall(), First: p.First, Last: p.Last, Hash: p.Hash, By: fmt.Sprintf("process %d", os.Getpid())}
+			v = Verified{Store: v.Store, Began: p.Began, Ended: wall(), First: p.First, Last: p.Last, Hash: p.Hash, By: fmt.Sprintf("process %d", os.Getpid()), Sound: v.Sound}
 			w.whole = p.Began
 			keep()
-			if err := w.structure(ctx, c, p); err != nil {
+			compared, err := w.structure(ctx, c, p)
+			switch {
+			case err != nil:
 				v.Part = &Part{Began: wall(), Why: reason(err)}
 				keep()
 				w.found(err)
 				return true, nil
+			case compared:
+				v.Sound = wall()
+				keep()
 			}
 			return false, nil
 		}
@@ -297,17 +303,56 @@ func (w *watch) chunk(ctx context.Context, c *sql.Conn, p *Part, signed []ledger
 }
 
 // structure compares SQLite's indexes with the rows p of a log that is not too long for
-// that; damage is an error. It cannot be done in chunks, so a process that ends soon
-// leaves it to the next day's.
-func (w *watch) structure(ctx context.Context, c *sql.Conn, p *Part) error {
+// that, and reports whether it did; damage is an error. It cannot be done in chunks, so a
+// process that ends soon leaves it to the next day's.
+func (w *watch) structure(ctx context.Context, c *sql.Conn, p *Part) (compared bool, err error) {
 	if p.Last-p.First >= comparedRows || !pause(ctx, beforeStructure) {
+		return false, nil
+	}
+	err = classed(sound(ctx, c, "integrity_check"))
+	if errors.Is(err, ledger.ErrDamaged) {
+		return false, damaged("every row is right, but not the file around them: %s", reason(err))
+	}
+	return err == nil, nil // any other error is the connection's, or that the process ends
+}
+
+// soundAtStart has SQLite check the structure of a small file before it is used, unless
+// some process has within a day: the check reads all of the file, which takes longer than
+// the rest of a start, and a process that runs one script is over before the watch gets
+// there.
+func (f verifier) soundAtStart(ctx context.Context, o *Options) error {
+	v, _ := f.verified(o) // stillBad says why there is none
+	if age := wall().Sub(v.Sound); age < wholeEvery && age > -time.Hour {
 		return nil
 	}
-	err := classed(sound(ctx, c, "integrity_check"))
-	if errors.Is(err, ledger.ErrDamaged) {
-		return damaged("every row is right, but not the file around them: %s", reason(err))
+	if err := sound(ctx, f.conn, "quick_check"); err != nil {
+		return err
+	}
+	if o.ReadOnly || f.key == nil || f.seq == 0 { // of an empty log a check takes no time
+		return nil
+	}
+	if err := f.noteSound(o); err != nil {
+		o.Logger.Warn("the next start will check the structure of the audit log once more", "error", err)
 	}
 	return nil
+}
+
+// noteSound notes that the file's structure is right, unless another process verifies the
+// log, and so writes the note.
+func (f verifier) noteSound(o *Options) error {
+	lock, err := os.OpenFile(o.verifiedFile()+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which releases it
+	if err := filelock.Try(lock); errors.Is(err, filelock.ErrHeld) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	v, _ := f.verified(o)
+	v.Sound = wall()
+	return f.noteVerified(o, v)
 }
 
 // portion verifies the rows after p.Last and adds them to p; damage is an error. It
