@@ -96,3 +96,6 @@ require (
 )
 
 tool honnef.co/go/tools/cmd/staticcheck
+
+// goja links it and nothing uses it: see sandbox/noprofile/profile.
+replace github.com/google/pprof => ./sandbox/noprofile

@@ -6,9 +6,10 @@ import "time"
 // that they use, as reported by the system, and not their limits: most scripts need a
 // hundredth of their heap limit.
 //
-//   - A worker is started only if what all use, each counted with at least
-//     reserve, leaves room for the reserve of one more. Until then the run waits
+//   - A worker without a run counts with what it uses, and one that runs or starts with at least
+//     reserve. A run begins only if there is room for that. Until then it waits
 //     in the queue, and ends with a *LimitError after Options.MemoryWait.
+//   - What it uses is its own: the pages of its program are in memory once for all workers.
 //   - While scripts run, the use is measured every weighEvery. If it is more than
 //     the budget, workers without a run are ended and, where that is not enough,
 //     the run whose worker uses most, with a *LimitError.
@@ -17,8 +18,8 @@ import "time"
 // limit from start to end, and no run is ended for what others use.
 
 const (
-	// reserve is the least that a worker counts with: what it uses with a small script, and
-	// some room to grow until it is measured.
+	// reserve is the least that a worker with a run counts with: what it uses with a small
+	// script, and some room to grow until it is measured.
 	reserve = 64 << 20
 	// weighEvery is how often the use is measured while scripts run.
 	weighEvery = 100 * time.Millisecond
@@ -39,6 +40,9 @@ func (w *process) counts() int64 {
 	if w.unmeasured {
 		return w.heap
 	}
+	if w.rests && w.measured {
+		return w.used
+	}
 	return max(w.used, min(reserve, w.heap))
 }
 
@@ -53,16 +57,45 @@ func need(heap int64) int64 {
 
 // fitsLocked reports whether the budget has room for one more worker. The first
 // one always fits.
-func (p *Pool) fitsLocked(heap int64) bool {
-	if p.slots == 0 {
-		return true
+func (p *Pool) fitsLocked(heap int64) bool { return p.slots == 0 || p.roomLocked(nil, need(heap)) }
+
+// risesLocked reports whether the budget has room for a run in a worker that rests, which counts
+// with more from then on. There always is for one alone. If so, it rests no more.
+func (p *Pool) risesLocked(w *process) bool {
+	fits := w.unmeasured || p.slots == 1 || p.roomLocked(w, max(w.used, need(w.heap)))
+	if fits {
+		w.rests = false
 	}
+	return fits
+}
+
+// roomLocked reports whether all but one worker leave room for so much. If there is none,
+// those that have come to rest since they were measured are measured first.
+func (p *Pool) roomLocked(but *process, more int64) bool {
 	starting := int64(p.slots - len(p.workers))
-	all := need(heap) + starting*need(p.options.Limits.Heap)
+	all := more + starting*need(p.options.Limits.Heap)
 	for w := range p.workers {
-		all += w.counts()
+		if w != but {
+			all += w.counts()
+		}
+	}
+	for w := range p.workers {
+		if all <= p.options.Memory {
+			break
+		}
+		if w != but && w.rests && !w.measured && p.options.Serve == nil {
+			all -= w.counts()
+			p.measureLocked(w)
+			all += w.counts()
+		}
 	}
 	return all <= p.options.Memory
+}
+
+// measureLocked notes what a worker uses.
+func (p *Pool) measureLocked(w *process) {
+	used, ok := w.memory()
+	w.used, w.measured, w.unmeasured = used, true, !ok
 }
 
 // weighLocked measures from time to time what the workers use while scripts run or
@@ -78,9 +111,8 @@ func (p *Pool) weighLocked(now time.Time) (next time.Time) {
 	p.weighed = now
 	var all int64
 	for w := range p.workers {
-		used, ok := w.memory()
-		if w.used, w.unmeasured = used, !ok; !w.makesRoom() {
-			all += used
+		if p.measureLocked(w); !w.makesRoom() {
+			all += w.used
 		}
 	}
 	for all > p.options.Memory {

@@ -11,18 +11,22 @@ import (
 // measuresMemory says whether residentMemory knows.
 const measuresMemory = true
 
-// residentMemory reads how much memory a process has in use.
+// residentMemory reads how much memory a process has in use that is its own.
 func residentMemory(pid int) (int64, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
 		return 0, false
 	}
 	fields := bytes.Fields(b)
-	if len(fields) < 2 {
+	if len(fields) < 3 {
 		return 0, false
 	}
-	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	return pages * int64(os.Getpagesize()), err == nil
+	resident, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	shared, err := strconv.ParseInt(string(fields[2]), 10, 64) // pages of files
+	return (resident - shared) * int64(os.Getpagesize()), err == nil
 }
 
 // machineMemory returns what this program may use: all that the machine has, or

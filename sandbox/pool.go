@@ -67,6 +67,8 @@ type Pool struct {
 	workers  map[*process]struct{} // those that were launched, of slots
 	weighed  time.Time             // when their memory was last measured
 	evicting int                   // those killed to make room that are not yet reaped
+	asked    time.Time             // when a run last needed a worker that nobody has used
+	ahead    int                   // workers that are kept ready beyond Options.Warm: see warm.go
 	retry    time.Duration
 	retryAt  time.Time // until then no worker is started to be kept ready
 	lookAt   time.Time // when keep looks again by itself; zero if it will not, or is looking
@@ -183,6 +185,7 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 	}
 	w := &waiter{heap: heap, granted: make(chan *process, 1)}
 	p.queue = append(p.queue, w)
+	p.askedLocked(time.Now(), heap)
 	p.dispatchLocked()
 	crowded := p.evicting < len(p.queue)
 	if len(p.queue) > 0 {
@@ -223,6 +226,7 @@ func (p *Pool) withdraw(w *waiter) {
 		return
 	}
 	if got := <-w.granted; got != nil {
+		got.rests = true
 		p.warm = append(p.warm, got)
 	} else {
 		p.slots--
@@ -258,8 +262,9 @@ func (p *Pool) leaveLocked(w *waiter) bool {
 func (p *Pool) dispatchLocked() {
 	for len(p.queue) > 0 {
 		w := p.queue[0]
-		switch got := p.takeWarmLocked(w.heap); {
-		case got != nil:
+		switch got := p.readyLocked(w.heap); {
+		case got != nil && p.risesLocked(got):
+			p.warm = slices.DeleteFunc(p.warm, func(other *process) bool { return other == got })
 			w.granted <- got
 		case p.slots < p.options.MaxWorkers && p.fitsLocked(w.heap):
 			p.slots++
@@ -274,14 +279,13 @@ func (p *Pool) dispatchLocked() {
 	p.wakeKeeper()
 }
 
-func (p *Pool) takeWarmLocked(heap int64) *process {
+// readyLocked returns a worker that is ready; nil if there is none with such a heap limit.
+func (p *Pool) readyLocked(heap int64) *process {
 	i := slices.IndexFunc(p.warm, func(w *process) bool { return w.heap == heap })
 	if i < 0 {
 		return nil
 	}
-	w := p.warm[i]
-	p.warm = slices.Delete(p.warm, i, i+1)
-	return w
+	return p.warm[i]
 }
 
 // evictLocked ends a worker without a run and returns it; nil if there is none.
@@ -295,10 +299,15 @@ func (p *Pool) evictLocked() (victim *process) {
 	default:
 		return nil
 	}
-	p.evicting++
-	victim.evicted = true
-	victim.kill()
+	p.endLocked(victim)
 	return victim
+}
+
+// endLocked ends a worker without a run to make room.
+func (p *Pool) endLocked(w *process) {
+	p.evicting++
+	w.evicted = true
+	w.kill()
 }
 
 // dropIdleLocked takes its worker from an idle session.
@@ -380,6 +389,7 @@ func (p *Pool) release(s *Session, w *process, usable bool) {
 		now := time.Now()
 		s.idle, s.since = w, now
 		w.sampled = sample{}
+		w.rests, w.measured = true, false
 		p.idle = append(p.idle, s)
 		// A keeper that will look soon need not be woken after every run.
 		p.lookByLocked(now.Add(min(firstSample, p.options.IdleTimeout)))
@@ -424,8 +434,8 @@ func (p *Pool) keep() {
 	for p.ctx.Err() == nil {
 		p.mu.Lock()
 		now := time.Now()
-		next := earlier(p.expireLocked(now), p.weighLocked(now))
-		start := len(p.queue) == 0 && len(p.warm) < p.options.Warm && p.slots < p.options.MaxWorkers && p.fitsLocked(p.options.Limits.Heap)
+		next := earlier(earlier(p.expireLocked(now), p.weighLocked(now)), p.relaxLocked(now))
+		start := p.wantsWarmLocked(now)
 		if start && now.Before(p.retryAt) {
 			start, next = false, earlier(next, p.retryAt)
 		}
@@ -469,6 +479,7 @@ func (p *Pool) addWarm() {
 		return
 	}
 	p.retry = 0
+	w.rests = true
 	p.warm = append(p.warm, w)
 	p.dispatchLocked()
 }

@@ -50,6 +50,8 @@ type process struct {
 
 	// Guarded by Pool.mu.
 	used       int64 // bytes of memory, when last measured
+	rests      bool  // nobody runs a script in it: it is ready, or kept by a session
+	measured   bool  // it was measured since it rests
 	unmeasured bool  // the system does not tell
 }
 

@@ -79,10 +79,13 @@ func (s *Session) worker(ctx context.Context, heap int64) (*process, error) {
 	p := s.pool
 	p.mu.Lock()
 	if s.idle != nil && s.idle.heap == heap {
-		w := p.dropIdleLocked(s)
-		p.beginLocked()
-		p.mu.Unlock()
-		return w, nil
+		if p.risesLocked(s.idle) {
+			w := p.dropIdleLocked(s)
+			p.beginLocked()
+			p.mu.Unlock()
+			return w, nil
+		}
+		p.endLocked(p.dropIdleLocked(s)) // its place is as good as any in the queue
 	}
 	p.mu.Unlock()
 	w, err := p.acquire(ctx, heap)

@@ -56,7 +56,7 @@ var paper = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|copyright|notice|p
 // own, and for each module those at its top and beside or above the packages that are
 // used. A module without a licence is an error.
 func (r *release) notices(p platform) ([]byte, error) {
-	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}"}, programs...)...)
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if not (or .Main (and .Replace (not .Replace.Version)))}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}"}, programs...)...)
 	cmd.Dir, cmd.Env = r.root, environment(p)
 	out, err := cmd.Output()
 	if err != nil {
