@@ -111,7 +111,7 @@ func (o Options) challenge(r *http.Request, refusal *identity.Refusal) string {
 }
 
 // groupsKey is where a token's extra members have its principal's groups.
-const groupsKey = "codemode-bridge/groups"
+const groupsKey = "groups"
 
 // named gives the handlers of messages the principal that their request comes from:
 // see [principal.From].

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -88,7 +89,7 @@ func (b *Bridge) Command() *cobra.Command {
 				first = len(cfg.Approvals.Approvers) == 0
 				one["role"] = addedRole(role, first)
 				confirms = one["role"] == config.RoleAdmin || pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
-				return config.Insert(text, "/approvals/approvers/-", one)
+				return jsonc.Insert(text, "/approvals/approvers/-", one)
 			})
 			if err != nil {
 				return err
@@ -139,13 +140,13 @@ func (b *Bridge) Command() *cobra.Command {
 				var err error
 				for i := len(cfg.Approvals.Delegations) - 1; i >= 0 && err == nil; i-- {
 					if d := cfg.Approvals.Delegations[i]; d.From == args[0] || d.To == args[0] {
-						text, err = config.Remove(text, fmt.Sprintf("/approvals/delegations/%d", i))
+						text, err = jsonc.Remove(text, fmt.Sprintf("/approvals/delegations/%d", i))
 					}
 				}
 				if err != nil {
 					return nil, err
 				}
-				return config.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
+				return jsonc.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
 			})
 			if err == nil {
 				fmt.Fprintf(b.Err, "%s may not answer any more\n", args[0])
@@ -162,7 +163,7 @@ func (b *Bridge) Command() *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--until is needed: a delegation has an end")}
 			}
 			return b.Edit(func(text []byte, _ *config.Config) ([]byte, error) {
-				return config.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
+				return jsonc.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
 			})
 		},
 	}
