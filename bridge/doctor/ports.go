@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -35,15 +36,16 @@ func issuer(ctx context.Context, c *Config) (all []Finding) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	for _, p := range c.AskIssuer(ctx) {
+	found := c.AskIssuer(ctx)
+	if !slices.ContainsFunc(found, func(p IssuerProblem) bool { return p.Fatal }) {
+		all = append(all, fine("http.auth", "tokens of "+c.Issuer+" can be checked"))
+	}
+	for _, p := range found {
 		if p.Fatal {
 			all = append(all, failing("http.auth", p.Text, p.Do))
 		} else {
 			all = append(all, warning("http.auth", p.Text, p.Do))
 		}
-	}
-	if all == nil {
-		all = append(all, fine("http.auth", "tokens of "+c.Issuer+" can be checked"))
 	}
 	return all
 }

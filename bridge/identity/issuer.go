@@ -213,7 +213,7 @@ func (i *issuer) fetch(ctx context.Context) (*known, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tried []error
+	var tried []string
 	for _, address := range addresses {
 		k.metadata = metadata{}
 		err := i.get(ctx, address, &k.metadata)
@@ -224,10 +224,10 @@ func (i *issuer) fetch(ctx context.Context) (*known, error) {
 			tried = nil
 			break
 		}
-		tried = append(tried, err)
+		tried = append(tried, err.Error())
 	}
 	if tried != nil {
-		return nil, fmt.Errorf("reading the issuer's metadata: %w", errors.Join(tried...))
+		return nil, fmt.Errorf("reading the issuer's metadata: %s", strings.Join(tried, "; "))
 	}
 	if k.Keys == "" && i.o.ClientID != "" {
 		return k, nil // its tokens are all opaque
