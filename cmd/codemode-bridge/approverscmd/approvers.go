@@ -65,7 +65,7 @@ func (b *Bridge) Command() *cobra.Command {
 	}
 	b.JSONFlag(list)
 
-	var role, risk, login string
+	var role, risk, login, principal string
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: cli.OneArg,
@@ -80,6 +80,9 @@ func (b *Bridge) Command() *cobra.Command {
 			}
 			if risk != "" {
 				one["risk"] = risk
+			}
+			if principal != "" {
+				one["principal"] = principal
 			}
 			if len(groups) > 0 {
 				one["groups"] = groups
@@ -126,6 +129,7 @@ func (b *Bridge) Command() *cobra.Command {
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
 	add.Flags().StringVar(&login, "login", "", "what the provider of approvals.oidc calls them, such as their `address`: instead of a token")
+	add.Flags().StringVar(&principal, "principal", "", "who they are as a client, by http.auth: `issuer#subject`, as the audit log has it")
 	cli.Complete(add, "role", []string{"viewer", "approver", "admin"})
 	cli.Complete(add, "risk", audit.RiskWords)
 
