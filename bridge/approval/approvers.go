@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"codemode-bridge/profiles"
@@ -62,6 +63,9 @@ type Approver struct {
 	// Login is their name at a provider of single sign-on; empty if they sign in by
 	// token only.
 	Login string
+	// Principal is who they are when they connect as a client with a token of an
+	// issuer; empty if that is not known.
+	Principal string
 	// Token is the SHA-256 of their token; zero means that they have none.
 	Token [sha256.Size]byte
 
@@ -222,6 +226,14 @@ func (a Approver) allows(risk profiles.Risk) bool {
 	return a.May(Answer) && risk <= limit
 }
 
+// mayBe reports whether an approver may be the requester, as far as that is known: a
+// requester whom an issuer names could be anybody whose principal is not known. That
+// one of the same name is the requester, SelfApproval knows.
+func (a Approver) mayBe(requester string) bool {
+	issued := strings.Contains(requester, "#") // which no name of a static token has
+	return issued && (a.Principal == "" || a.Principal == requester)
+}
+
 // Sign makes a verdict on a request an approver's own: it adds who they are, how
 // they proved that, in whose names they may decide, and the channel. It refuses a
 // verdict that they may not give, unless another configuration asks: that one's
@@ -243,8 +255,15 @@ func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now
 func (a *Approvers) entitle(who Approver, r Request, v Verdict, now time.Time) (Verdict, error) {
 	v.For, v.Roles, v.Lent = "", append(slices.Clone(who.Groups), string(who.Role)), nil
 	may := who.May(Answer) && (!v.Approve || who.allows(r.Decision.Risk))
+	separate := v.Approve && r.NeedsAnother()
+	if separate && who.mayBe(r.Requester) {
+		if who.Principal == "" {
+			return Verdict{}, fmt.Errorf("somebody other than %s must allow this call, and nothing says who %s is there; an admin adds \"principal\" to the approver", r.Requester, who.Name)
+		}
+		return Verdict{}, fmt.Errorf("%s asked for this call; somebody else must allow it", who.Name)
+	}
 	for _, other := range a.names(who, now) {
-		if !other.May(Answer) || v.Approve && !other.allows(r.Decision.Risk) {
+		if !other.May(Answer) || v.Approve && !other.allows(r.Decision.Risk) || separate && other.mayBe(r.Requester) {
 			continue
 		}
 		if v.Lent == nil {

@@ -63,6 +63,8 @@ type Approver struct {
 	Token  Value     `json:"token,omitzero" show:"never"`
 	// Login is the value of OIDC.Claim that identifies them.
 	Login string `json:"login,omitempty" expand:"no"`
+	// Principal is who they are to HTTP.Auth; empty if that is not known.
+	Principal string `json:"principal,omitempty" expand:"no"`
 	// Digest is the SHA-256 of the token, whichever way it was given; zero if
 	// they have none.
 	Digest Digest `json:"-"`
@@ -191,6 +193,9 @@ func (c *checker) approvers(a *Approvals) *bearers {
 		}
 		if !c.has(at + "/role") {
 			one.Role = RoleApprover
+		}
+		if c.sound(at+"/principal") && !principalForm.MatchString(one.Principal) {
+			c.at(at+"/principal", `"principal" is an issuer, "#" and a subject`, `write "https://login.example.com#00u1abcd", as the audit log shows it`)
 		}
 		if one.Name == "owner" {
 			c.at(at+"/name", `"owner" is who starts the bridge`, "choose another name")

@@ -49,6 +49,7 @@ func (c *checker) sandbox() {
 func (c *checker) http() {
 	h := &c.config.HTTP
 	c.tokens(h)
+	c.oauth(&h.Auth)
 	if !c.unusable["/http/listen"] {
 		c.listen(h)
 	}
@@ -68,7 +69,7 @@ func (c *checker) http() {
 
 func (c *checker) listen(h *HTTP) {
 	host, ok := c.address("/http/listen", h.Listen, "127.0.0.1:7420")
-	if ok && !loopback(host) && len(h.Tokens) == 0 && !c.unusable["/http/tokens"] {
+	if ok && !loopback(host) && !h.AsksForTokens() && !c.unusable["/http/tokens"] && !c.unusable["/http/auth"] {
 		c.at("/http/listen", "listening beyond this machine needs a token",
 			`add "tokens": [{"name": "me", "token": "${BRIDGE_TOKEN}"}], or listen on 127.0.0.1`)
 	}

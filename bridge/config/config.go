@@ -267,9 +267,11 @@ type Sandbox struct {
 type HTTP struct {
 	// Listen is host:port. Without tokens it is a loopback address.
 	Listen Value `json:"listen"`
-	// Tokens are the bearer tokens that are accepted; if there are none, no token
-	// is required.
-	Tokens      []Token  `json:"tokens,omitempty"`
+	// Tokens are the bearer tokens that are accepted; if there are none, and no Auth,
+	// no token is required.
+	Tokens []Token `json:"tokens,omitempty"`
+	// Auth is an issuer whose tokens are accepted beside them; its zero value is none.
+	Auth        OAuth    `json:"auth,omitzero"`
 	IdleTimeout Duration `json:"idleTimeout" range:"10s..24h"`
 	MaxSessions int      `json:"maxSessions" range:"1..100000"`
 	MaxBody     Size     `json:"maxBody" range:"64KB..64MB"`

@@ -49,6 +49,7 @@ func TestEveryKeyArrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	auth := c.HTTP.Auth
 	fs, remote, off := c.Servers["fs"], c.Servers["remote"], c.Servers["off"]
 	rows := []struct {
 		what      string
@@ -113,6 +114,8 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"listen", c.HTTP.Listen.Reveal(), "0.0.0.0:7420"},
 		{"token", c.HTTP.Tokens[0].Digest.String(), "d3186ea00f05f5be61b53a3094295a36dc1707ca474923ae89bccdf551785924"},
 		{"sha256", c.HTTP.Tokens[1].Digest.String(), "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+		{"auth", []string{auth.Issuer.Reveal(), auth.Resource.Reveal(), auth.Audiences[0], auth.Scopes[1], auth.Groups, auth.Introspection.URL.Reveal(), auth.Introspection.ClientID.Reveal(), auth.Introspection.ClientSecret.Reveal()},
+			[]string{"https://canary.example.com/realm", "https://bridge.example.com/mcp", "api://bridge", "mcp:run", "/realm_access/roles", "https://login.example.com/introspect", "bridge", "canary-in-a-variable-0"}},
 		{"maxSessions", c.HTTP.MaxSessions, 10},
 		{"maxBody", c.HTTP.MaxBody, Size(1 << 20)},
 		{"allowedHosts", Reveal(c.HTTP.AllowedHosts), []string{"bridge.example.com", "canary.example.com:7420", "[::1]:80"}},
@@ -132,6 +135,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"webhook", c.Approvals.Webhooks[0].Secret.Reveal(), "canary-in-a-variable-3"},
 		{"oidc", []string{c.Approvals.OIDC.Issuer.Reveal(), c.Approvals.OIDC.ClientID.Reveal(), c.Approvals.OIDC.ClientSecret.Reveal(), c.Approvals.OIDC.RedirectURL.Reveal(), c.Approvals.OIDC.Claim},
 			[]string{"https://login.example.com", "codemode", "canary-in-a-variable-3", "https://approve.example.com/login/done", "sub"}},
+		{"principal", c.Approvals.Approvers[2].Principal, "https://login.example.com#eve"},
 		{"login", []string{c.Approvals.Approvers[1].Login, c.Approvals.Approvers[2].Login}, []string{"bob-at-login", "eve-at-login"}},
 		{"an approver without a token", c.Approvals.Approvers[2].Digest, Digest{}},
 		{"the page", c.Approvals.Listen.Reveal(), "0.0.0.0:7421"},

@@ -145,6 +145,16 @@ type Config struct {
 	Listen    string
 	MayListen error
 	Page      string
+	// Issuer is whose tokens serve accepts; empty if nobody's. AskIssuer asks it, and
+	// says what keeps clients out.
+	Issuer    string
+	AskIssuer func(ctx context.Context) []IssuerProblem
+}
+
+// An IssuerProblem is something about the issuer of tokens that keeps clients out.
+type IssuerProblem struct {
+	Text, Do string
+	Fatal    bool // no token can be checked
 }
 
 // A Server is an upstream server of a configuration.

@@ -376,3 +376,35 @@ func TestDoctorAsksTheBridgeThatRuns(t *testing.T) {
 		t.Errorf("waited for %q, states %v", waited, up.states)
 	}
 }
+
+func TestDoctorAsksTheIssuer(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		says []IssuerProblem
+		want []Level
+	}{
+		"nothing":           {nil, []Level{OK}},
+		"it cannot be read": {[]IssuerProblem{{"it is down", "start it", true}}, []Level{Fail}},
+		"clients are lost":  {[]IssuerProblem{{"no PKCE", "turn it on", false}, {"no registration", "register", false}}, []Level{OK, Warn, Warn}},
+	} {
+		all := issuer(t.Context(), &Config{Issuer: "https://login.example", AskIssuer: func(context.Context) []IssuerProblem { return row.says }})
+		var got []Level
+		said := row.says
+		for _, f := range all {
+			got = append(got, f.Level)
+			if f.Level == OK {
+				continue
+			}
+			if f.Text != said[0].Text || f.Do != said[0].Do || f.About != "http.auth" {
+				t.Errorf("%s: %+v", name, f)
+			}
+			said = said[1:]
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
+		}
+	}
+	if all := issuer(t.Context(), &Config{}); all != nil {
+		t.Errorf("without an issuer: %+v", all)
+	}
+}

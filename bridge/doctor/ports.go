@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -18,13 +19,35 @@ func (up *Checkup) ports(ctx context.Context) []Finding {
 	}
 	var all []Finding
 	if c.MayListen != nil {
-		all = append(all, warning("http.listen", "serve refuses it: "+c.MayListen.Error(), "listen on 127.0.0.1, or add a token to http.tokens"))
+		all = append(all, warning("http.listen", "serve refuses it: "+c.MayListen.Error(), "listen on 127.0.0.1, or add a token to http.tokens, or http.auth"))
 	}
 	all = append(all, port(ctx, "http.listen", c.Listen))
+	all = append(all, issuer(ctx, c)...)
 	if c.Page == "" {
 		return append(all, fine("approvals.listen", "off: there is no approval page"))
 	}
 	return append(all, port(ctx, "approvals.listen", c.Page))
+}
+
+// issuer checks whether tokens of the configured issuer can be checked, and had.
+func issuer(ctx context.Context, c *Config) (all []Finding) {
+	if c.Issuer == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	found := c.AskIssuer(ctx)
+	if !slices.ContainsFunc(found, func(p IssuerProblem) bool { return p.Fatal }) {
+		all = append(all, fine("http.auth", "tokens of "+c.Issuer+" can be checked"))
+	}
+	for _, p := range found {
+		if p.Fatal {
+			all = append(all, failing("http.auth", p.Text, p.Do))
+		} else {
+			all = append(all, warning("http.auth", p.Text, p.Do))
+		}
+	}
+	return all
 }
 
 // port checks whether serve could listen on an address, or a bridge does already.

@@ -4,7 +4,8 @@
 // A request passes four checks before the SDK sees it:
 //
 //	guard         the host and origin are this endpoint's, else 403
-//	authenticate  the bearer token is known, if any are configured, else 401
+//	authenticate  the bearer token is known, if any are configured or an issuer of
+//	              tokens is, else 401
 //	dispatch      the message can be read in one way only, and its body says which
 //	              protocol it speaks: sessions up to 2025-11-25, stateless from
 //	              2026-07-28 on
@@ -15,20 +16,19 @@ package mcphttp
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
+	"codemode-bridge/bridge/identity"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -57,6 +57,9 @@ type Token struct {
 type Options struct {
 	// Tokens returns the current tokens; nil means that there are never any. If there are any, one is required: without it the answer is 401.
 	Tokens func() []Token
+	// Resource, if not nil, lets in the bearers of an issuer's tokens as well, and tells
+	// clients where they get one. Its host is let in like those of Hosts.
+	Resource *identity.Resource
 	// Hosts are Host headers that are let in beside loopback names.
 	Hosts []string
 	// Origins are let in beside the endpoint's own.
@@ -91,7 +94,12 @@ func Handler(b Bridge, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	b.MCP().AddReceivingMiddleware(named)
 	mux := http.NewServeMux()
+	if o.Resource != nil {
+		o.Hosts = append(slices.Clone(o.Hosts), o.Resource.Host())
+		o.Resource.Handle(mux)
+	}
 	mux.Handle("/mcp", o.authenticate(newDispatcher(b, o)))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -124,29 +132,6 @@ func (o Options) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
-}
-
-// authenticate demands a bearer token, if there are any, and attaches the
-// principal to the request: the SDK then refuses a session to anyone but the
-// principal that opened it.
-func (o Options) authenticate(next http.Handler) http.Handler {
-	if o.Tokens == nil {
-		return next
-	}
-	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		sum := sha256.Sum256([]byte(token))
-		name, found := "", 0
-		for _, t := range o.Tokens() { // all of them, so that the time is always the same
-			if subtle.ConstantTimeCompare(sum[:], t.SHA256[:]) == 1 {
-				name, found = t.Name, 1
-			}
-		}
-		if found == 0 {
-			return nil, fmt.Errorf("%w: unknown token", auth.ErrInvalidToken)
-		}
-		return &auth.TokenInfo{UserID: name, Expiration: time.Now().Add(time.Hour)}, nil
-	}
-	return auth.RequireBearerToken(verify, nil)(next)
 }
 
 // A dispatcher sends a request to the handler of its protocol: sessions up to
@@ -182,6 +167,10 @@ func newDispatcher(b Bridge, o Options) *dispatcher {
 
 func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
+	if !d.sessions.may(id, openerOf(r)) {
+		http.Error(w, "session not found", http.StatusNotFound) // as for one that never was
+		return
+	}
 	d.sessions.hear(id)
 	defer d.sessions.hear(id)
 	if r.Method == http.MethodDelete {

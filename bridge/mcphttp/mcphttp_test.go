@@ -125,7 +125,7 @@ func TestTokens(t *testing.T) {
 	for _, row := range []struct {
 		token, session string
 		status         int
-	}{{"token-a", id, 200}, {"token-b", id, 403}, {"token-a", "guessed", 404}} {
+	}{{"token-a", id, 200}, {"token-b", id, 404}, {"token-a", "guessed", 404}} {
 		headers := append(bearer(row.token), "Mcp-Session-Id", row.session, "Mcp-Protocol-Version", "2025-06-18")
 		if res := mcphttptest.Post(t, "POST", server.URL+"/mcp", list, headers...); res.StatusCode != row.status {
 			body, _ := io.ReadAll(res.Body)

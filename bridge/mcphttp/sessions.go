@@ -117,6 +117,15 @@ func (h *sessions) opened(o opener, id string) {
 	}
 }
 
+// may reports whether a session, if there is one of that id, is o's: another principal
+// has no part in it.
+func (h *sessions) may(id string, o opener) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.all[id]
+	return s == nil || s.principal == o.principal
+}
+
 // hear notes that the client of a session has said something.
 func (h *sessions) hear(id string) {
 	h.mu.Lock()

@@ -11,7 +11,7 @@ import (
 func Approvers(cfg *config.Config, realm approval.Realm) (*approval.Approvers, error) {
 	var people []approval.Approver
 	for _, a := range cfg.Approvals.Approvers {
-		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Login: a.Login, Token: a.Digest}
+		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Login: a.Login, Principal: a.Principal, Token: a.Digest}
 		if a.Risk != "" {
 			if err := one.Risk.UnmarshalText([]byte(a.Risk)); err != nil {
 				return nil, err

@@ -243,14 +243,17 @@ func unrecorded(was, is config.Audit) (why []string) {
 // lets says who else may connect over HTTP, and from where. A token with another
 // name, or another token under the same name, is somebody else's.
 func lets(was, is config.HTTP) (why []string) {
-	if len(was.Tokens) > 0 {
-		if len(is.Tokens) == 0 {
+	if was.AsksForTokens() {
+		if !is.AsksForTokens() {
 			why = append(why, "http: no token is asked for")
 		}
 		for _, token := range is.Tokens {
 			if !slices.ContainsFunc(was.Tokens, func(had config.Token) bool { return had.Name == token.Name && had.Same(token) }) {
 				why = append(why, fmt.Sprintf("http: the token of %s is new, or another", token.Name))
 			}
+		}
+		if !is.Auth.IsZero() && !covers(was.Auth, is.Auth) {
+			why = append(why, fmt.Sprintf("http: other tokens of issuers count: those of %s, %s", is.Auth.Issuer, strings.Join(append([]string{"for " + is.Auth.Resource.String()}, is.Auth.Audiences...), " or ")))
 		}
 	}
 	if was.Listen.Origin() != is.Listen.Origin() {
@@ -263,6 +266,16 @@ func lets(was, is config.HTTP) (why []string) {
 		why = append(why, fmt.Sprintf("http: it answers pages of %s instead of %s", is.AllowedOrigins, was.AllowedOrigins))
 	}
 	return why
+}
+
+// covers reports whether every token that counts now counted before, for the same
+// principal in the same groups.
+func covers(was, is config.OAuth) bool {
+	same := func(a, b config.Value) bool { return a.Origin() == b.Origin() }
+	a, b := was.Introspection, is.Introspection
+	return same(was.Issuer, is.Issuer) && same(was.Resource, is.Resource) && was.Groups == is.Groups &&
+		len(added(was.Audiences, is.Audiences)) == 0 && len(added(is.Scopes, was.Scopes)) == 0 &&
+		(b.IsZero() || same(a.URL, b.URL) && same(a.ClientID, b.ClientID) && same(a.ClientSecret, b.ClientSecret))
 }
 
 // modelRights ranks how freely a server may use the clients' models.
@@ -340,6 +353,9 @@ func rights(one *config.Approver) string {
 	if one.Login != "" {
 		text += ", login " + one.Login
 	}
+	if one.Principal != "" {
+		text += ", principal " + one.Principal
+	}
 	if one.Token.Secret() {
 		text += ", token " + canon.Redact(one.Token.Origin())
 	} else if one.Digest != (config.Digest{}) {
@@ -382,6 +398,7 @@ func narrowed(before, after config.Approver) config.Approver {
 	if before.Login != after.Login { // only the provider knows whose the new one is
 		both.Login = ""
 	}
+	both.Principal = before.Principal // another one may allow what the first asked for
 	if slices.Index(riskOrder, highest(before)) < slices.Index(riskOrder, highest(after)) {
 		both.Risk = highest(before)
 	}

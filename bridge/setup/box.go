@@ -13,7 +13,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/profiles/known"
 )
 
@@ -38,11 +38,11 @@ func NewBoxes(system clients.System, workspace ...string) *Boxes {
 
 // A Proposal is a box for a server of the configuration.
 type Proposal struct {
-	Box   config.JSONC // as "confine" has it; empty if there is none
-	Flags []string     // to add to the server's args along with it
-	Words string       // what it allows: "writes workspace, no network"
-	Why   string       // why a server that could have one has none
-	Do    string       // what the person could do about it; empty for trying one
+	Box   jsonc.Text // as "confine" has it; empty if there is none
+	Flags []string   // to add to the server's args along with it
+	Words string     // what it allows: "writes workspace, no network"
+	Why   string     // why a server that could have one has none
+	Do    string     // what the person could do about it; empty for trying one
 }
 
 // Unconfined says of a server of that name why it has no box, and what to do about it.
@@ -64,7 +64,7 @@ func (name unset) Error() string {
 
 // Propose returns the box that is proposed for a server: that of the file that it is
 // verified by, unless it has one.
-func (b *Boxes) Propose(text config.JSONC) Proposal {
+func (b *Boxes) Propose(text jsonc.Text) Proposal {
 	r, args := recognize(text)
 	plain, err := text.MarshalJSON()
 	var s started
@@ -209,7 +209,7 @@ func (b *Boxes) place(path, cwd string) (string, error) {
 }
 
 // boxText is a box as a configuration has it, with more keys that are true.
-func boxText(b known.Box, more ...string) config.JSONC {
+func boxText(b known.Box, more ...string) jsonc.Text {
 	text := `{ "write": ` + flatJSON(b.Write)
 	if len(b.Read) > 0 {
 		text += `, "read": ` + flatJSON(b.Read)
@@ -228,7 +228,7 @@ func boxText(b known.Box, more ...string) config.JSONC {
 	for _, key := range more {
 		text += fmt.Sprintf(", %q: true", key)
 	}
-	return config.JSONC(text + " }")
+	return jsonc.Text(text + " }")
 }
 
 // ConfineIn returns the text of a configuration with the box that is proposed for the
@@ -237,14 +237,14 @@ func boxText(b known.Box, more ...string) config.JSONC {
 func (b *Boxes) ConfineIn(text []byte, at string) (next []byte, p Proposal, err error) {
 	server := text
 	if at != "" {
-		if server, err = config.Section(text, at); err != nil {
+		if server, err = jsonc.Section(text, at); err != nil {
 			return nil, p, err
 		}
 	}
 	if p = b.Propose(server); len(p.Box) == 0 {
 		return text, p, nil
 	}
-	if next, err = config.Insert(text, at+"/confine", p.Box); err != nil {
+	if next, err = jsonc.Insert(text, at+"/confine", p.Box); err != nil {
 		return nil, p, err
 	}
 	if len(p.Flags) > 0 {
@@ -257,7 +257,7 @@ func (b *Boxes) ConfineIn(text []byte, at string) (next []byte, p Proposal, err 
 // box to try it in, and where that comes from: its own, the one that is proposed for it,
 // or else one without anything.
 func (b *Boxes) TryIn(text []byte, at string) (next []byte, from string, err error) {
-	own, err := config.Section(text, at+"/confine")
+	own, err := jsonc.Section(text, at+"/confine")
 	if err != nil || own != nil {
 		return text, "its box", err
 	}
@@ -265,7 +265,7 @@ func (b *Boxes) TryIn(text []byte, at string) (next []byte, from string, err err
 	if err != nil || len(p.Box) > 0 {
 		return next, "the box that is proposed for it", err
 	}
-	next, err = config.Insert(text, at+"/confine", boxText(known.Box{}))
+	next, err = jsonc.Insert(text, at+"/confine", boxText(known.Box{}))
 	return next, "the tightest box", err
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/clients"
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,11 +58,11 @@ func TestPropose(t *testing.T) {
 		{`{"command": "mine"}`, me, "", ""},
 		{`[]`, me, "", ""},
 	} {
-		p := (&Boxes{Workspace: []string{"/ws"}, Home: row.home}).Propose(config.JSONC(row.text))
+		p := (&Boxes{Workspace: []string{"/ws"}, Home: row.home}).Propose(jsonc.Text(row.text))
 		if string(p.Box) != row.box || !strings.Contains(p.Why, row.why) || (p.Why != "") != (row.why != "") {
 			t.Errorf("%s:\n got %s, %q\nwant %s, %q", row.text, p.Box, p.Why, row.box, row.why)
 		}
-		if p := (*Boxes)(nil).Propose(config.JSONC(row.text)); len(p.Box) > 0 || p.Why != "" {
+		if p := (*Boxes)(nil).Propose(jsonc.Text(row.text)); len(p.Box) > 0 || p.Why != "" {
 			t.Errorf("%s: a box where none can be: %+v", row.text, p)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // clientBox is the box of a client's server in the form of the configuration. Where that
@@ -139,12 +140,12 @@ func Allow(text []byte, at string, box *config.Confine, more Allowance) ([]byte,
 // extend adds texts to a list of the configuration that may be missing, or be one text
 // without a list around it.
 func extend(text []byte, at string, more []string) ([]byte, error) {
-	section, err := config.Section(text, at)
+	section, err := jsonc.Section(text, at)
 	if err != nil {
 		return nil, err
 	}
 	if section == nil {
-		return config.Insert(text, at, config.JSONC(flatJSON(more)))
+		return jsonc.Insert(text, at, jsonc.Text(flatJSON(more)))
 	}
 	var one string
 	var all []string
@@ -155,13 +156,13 @@ func extend(text []byte, at string, more []string) ([]byte, error) {
 		}
 	case bytes.ContainsRune(section, '\n') || json.Unmarshal(section, &all) != nil: // with comments, perhaps
 		for _, each := range more {
-			if text, err = config.Insert(text, at+"/-", each); err != nil {
+			if text, err = jsonc.Insert(text, at+"/-", each); err != nil {
 				return nil, err
 			}
 		}
 		return text, nil
 	}
-	return config.Replace(text, at, config.JSONC(flatJSON(append(all, more...))))
+	return jsonc.Replace(text, at, jsonc.Text(flatJSON(append(all, more...))))
 }
 
 // String says what is allowed, for people.

@@ -6,6 +6,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 func TestAllow(t *testing.T) {
@@ -42,7 +43,7 @@ func TestAllow(t *testing.T) {
 			}
 			continue
 		}
-		got, err := config.Section(next, "/servers/a/confine")
+		got, err := jsonc.Section(next, "/servers/a/confine")
 		if err != nil || string(got) != row.want {
 			t.Errorf("%s, %s:\n%s\nwant\n%s (%v)", row.box, row.more, got, row.want, err)
 		}
@@ -74,7 +75,7 @@ func TestBoxesOfClients(t *testing.T) {
 			}
 			continue
 		}
-		box, err := config.Section(text, "/confine")
+		box, err := jsonc.Section(text, "/confine")
 		if err != nil || string(box) != want || len(notes) != 1 {
 			t.Errorf("%s: the box is %s, want %s (%v, %q)", sandbox, box, want, err, notes)
 		}
@@ -86,7 +87,7 @@ func TestBoxesOfClients(t *testing.T) {
 	}
 	system.OS = "windows"
 	text, notes, err := FromJSON(system, "a", []byte(`{"command": "x", "sandboxEnabled": true}`))
-	if box, _ := config.Section(text, "/confine"); err != nil || box != nil || len(notes) != 1 {
+	if box, _ := jsonc.Section(text, "/confine"); err != nil || box != nil || len(notes) != 1 {
 		t.Errorf("on Windows it is %s (%v, %q)", text, err, notes)
 	}
 }

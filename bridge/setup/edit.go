@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // Flags describe a server on the command line, besides its name and its command or
@@ -80,9 +81,9 @@ func pairs(flag string, all []string, separators string) (map[string]string, err
 // FromJSON turns a server that is given as JSON, in our own form or as clients write
 // it, into the form of the configuration. A text that is right already is returned as
 // it is, comments included. The notes say what was not taken over.
-func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, notes []string, err error) {
+func FromJSON(system clients.System, name string, text []byte) (_ jsonc.Text, notes []string, err error) {
 	for _, key := range []string{"/mcpServers", "/servers", "/context_servers", "/mcp"} {
-		section, err := config.Section(text, key)
+		section, err := jsonc.Section(text, key)
 		if err != nil {
 			return nil, nil, fmt.Errorf("the JSON of %s is not JSON: write it in single quotes, as one argument", name)
 		}
@@ -102,7 +103,7 @@ func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, 
 		}
 		return translated(system, servers[0])
 	}
-	alone, err := config.Insert([]byte("{}"), "/servers/"+config.ServerName(name), config.JSONC(text))
+	alone, err := jsonc.Insert([]byte("{}"), "/servers/"+config.ServerName(name), jsonc.Text(text))
 	if err == nil {
 		if _, err = config.Parse("config.json", alone, func(string) (string, bool) { return "x", true }); err == nil {
 			return text, nil, nil
@@ -116,7 +117,7 @@ func FromJSON(system clients.System, name string, text []byte) (_ config.JSONC, 
 }
 
 // translated returns a client's server in the form of the configuration.
-func translated(system clients.System, s clients.Server) (config.JSONC, []string, error) {
+func translated(system clients.System, s clients.Server) (jsonc.Text, []string, error) {
 	s.Problem = cmp.Or(s.Problem, boxProblem(system, s))
 	if s.Problem != "" {
 		return nil, nil, fmt.Errorf("the server cannot be added: %s", s.Problem)
@@ -132,33 +133,33 @@ var ErrThere = errors.New("the configuration has it already")
 // AddServer adds a server to the text of a configuration, or replaces it. There is
 // true if the configuration had one of that name; without replace the error is then
 // ErrThere.
-func AddServer(old []byte, cfg *config.Config, name string, text config.JSONC, replace bool) (next []byte, there bool, err error) {
+func AddServer(old []byte, cfg *config.Config, name string, text jsonc.Text, replace bool) (next []byte, there bool, err error) {
 	at := ServersKey(cfg) + "/" + name
 	switch there = cfg.Has(at); {
 	case !there:
-		next, err = config.Insert(old, at, text)
+		next, err = jsonc.Insert(old, at, text)
 	case !replace:
 		err = ErrThere
 	default:
-		next, err = config.Replace(old, at, config.JSONC(strings.ReplaceAll(string(text), "\n", "\n    ")))
+		next, err = jsonc.Replace(old, at, jsonc.Text(strings.ReplaceAll(string(text), "\n", "\n    ")))
 	}
 	return next, there, err
 }
 
 // Switch enables or disables the server at a JSON pointer of a configuration.
 func Switch(text []byte, at string, off bool) ([]byte, error) {
-	said, err := config.Section(text, at+"/disabled")
+	said, err := jsonc.Section(text, at+"/disabled")
 	switch {
 	case err != nil:
 		return nil, err
 	case said == nil && off:
-		return config.Insert(text, at+"/disabled", true)
+		return jsonc.Insert(text, at+"/disabled", true)
 	case said == nil:
 		return text, nil
 	case off:
-		return config.Replace(text, at+"/disabled", config.JSONC("true"))
+		return jsonc.Replace(text, at+"/disabled", jsonc.Text("true"))
 	}
-	return config.Remove(text, at+"/disabled")
+	return jsonc.Remove(text, at+"/disabled")
 }
 
 // AddProfile adds a profile, as it is written in a configuration, to the text of one.
@@ -173,22 +174,22 @@ func AddProfile(text []byte, name, profile string, parse func(text []byte) (*con
 		return nil, ErrThere
 	}
 	if !cfg.Has("/evaluation/profiles") {
-		if text, err = config.Insert(text, "/evaluation/profiles", map[string]any{}); err != nil {
+		if text, err = jsonc.Insert(text, "/evaluation/profiles", map[string]any{}); err != nil {
 			return nil, err
 		}
 	}
-	return config.Insert(text, at, config.JSONC(profile))
+	return jsonc.Insert(text, at, jsonc.Text(profile))
 }
 
 // AddRule adds a rule to a profile in the text of a configuration.
 func AddRule(text []byte, profile string, rule any) ([]byte, error) {
 	at := "/evaluation/profiles/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(profile)
-	section, err := config.Section(text, at)
+	section, err := jsonc.Section(text, at)
 	if err != nil {
 		return nil, err
 	}
 	if section == nil {
 		return nil, fmt.Errorf("the profile %s is not written in this file", profile)
 	}
-	return config.Insert(text, at+"/rules/-", rule)
+	return jsonc.Insert(text, at+"/rules/-", rule)
 }

@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 )
@@ -70,7 +71,7 @@ const firstHead = `// The configuration of codemode-bridge. A bridge that runs t
 // Identify gives a plan the id of the configuration that it replaces, so that paused runs
 // and open questions stay with it; a new id, if there is none that it replaces. Kept is
 // false if the old one cannot be read: then the id is a new one, too.
-func (p *Plan) Identify(old config.JSONC) (kept bool) {
+func (p *Plan) Identify(old jsonc.Text) (kept bool) {
 	p.ID = "config-" + strings.ToLower(rand.Text()[:8])
 	if len(old) == 0 {
 		return true
@@ -135,7 +136,7 @@ func (p Plan) profiles() string {
 func NewFirst(system clients.System) *Import {
 	i := NewImport(system)
 	for name, text := range builtins {
-		i.take(name, comparable(config.JSONC(text)))
+		i.take(name, comparable(jsonc.Text(text)))
 	}
 	return i
 }

@@ -14,6 +14,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // An Import gives servers of clients names of their own in a configuration.
@@ -57,7 +58,7 @@ func NewImport(system clients.System) *Import {
 // a client still has the secret that init moved away.
 func (i *Import) Configured(text []byte, cfg *config.Config) error {
 	for _, name := range cfg.ServerNames() {
-		section, err := config.Section(text, ServersKey(cfg)+"/"+name)
+		section, err := jsonc.Section(text, ServersKey(cfg)+"/"+name)
 		if err != nil {
 			return err
 		}
@@ -87,13 +88,13 @@ func (i *Import) take(name, text string) {
 // make it another server: what a client starts without a box is the same in ours, and no
 // looser. What it starts in a box is the same in a box of ours, which somebody may have
 // widened.
-func unconfined(text config.JSONC) config.JSONC {
-	without, err := config.Remove(text, "/confine")
+func unconfined(text jsonc.Text) jsonc.Text {
+	without, err := jsonc.Remove(text, "/confine")
 	if err != nil {
 		return text // it has none
 	}
 	if r, args := recognize(text); r.Box != nil && r.Box.Browser != nil {
-		if own, err := config.Replace(without, "/args", config.JSONC(flatJSON(r.Box.Browser.Own(args)))); err == nil {
+		if own, err := jsonc.Replace(without, "/args", jsonc.Text(flatJSON(r.Box.Browser.Own(args)))); err == nil {
 			return own
 		}
 	}
@@ -102,7 +103,7 @@ func unconfined(text config.JSONC) config.JSONC {
 
 // comparable is a server in the form of the configuration, without the keys that do
 // not make it another server.
-func comparable(text config.JSONC) string {
+func comparable(text jsonc.Text) string {
 	plain, err := text.MarshalJSON()
 	var m map[string]any
 	if err != nil || json.Unmarshal(plain, &m) != nil {
@@ -122,7 +123,7 @@ func comparable(text config.JSONC) string {
 }
 
 // filled is a server with the secrets that it names written out, as far as they are known.
-func filled(text config.JSONC, s *config.Server) config.JSONC {
+func filled(text jsonc.Text, s *config.Server) jsonc.Text {
 	secrets := map[string]string{}
 	for _, v := range slices.Concat(s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))) {
 		if text := v.Reveal(); v.Secret() && text != "" && !names(text) {
@@ -134,7 +135,7 @@ func filled(text config.JSONC, s *config.Server) config.JSONC {
 	if len(secrets) == 0 || err != nil || json.Unmarshal(plain, &m) != nil {
 		return text
 	}
-	return config.JSONC(flatJSON(replaced(m, secrets)))
+	return jsonc.Text(flatJSON(replaced(m, secrets)))
 }
 
 // replaced is a value with other texts in the place of those that are keys of by.

@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // An Installation is a change of a client's file that is being prepared: the bridge
@@ -123,7 +124,7 @@ func (in *Installation) TakeOver(system clients.System, boxes bool, text []byte,
 
 // with is our configuration with one more server.
 func (in *Installation) with(one *Server, cfg *config.Config, parse func(text []byte) (*config.Config, error)) ([]byte, error) {
-	next, err := config.Insert(in.After, ServersKey(cfg)+"/"+one.As, one.Text())
+	next, err := jsonc.Insert(in.After, ServersKey(cfg)+"/"+one.As, one.Text())
 	if err == nil {
 		_, err = parse(next)
 	}

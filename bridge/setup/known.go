@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/profiles/known"
 )
 
@@ -20,7 +20,7 @@ import (
 // Known says in a few words what is known of a server in the form of the
 // configuration. Says is what its "known" says once the person has accepted that; it is
 // empty if that cannot be accepted, or has been.
-func Known(text config.JSONC) (words, says string) {
+func Known(text jsonc.Text) (words, says string) {
 	r, _ := recognize(text)
 	says = acceptable(r)
 	switch {
@@ -50,7 +50,7 @@ func acceptable(r known.Recognition) string {
 
 // Accept returns the text of a server with what is known of it accepted. It is as it was
 // if that cannot be accepted.
-func Accept(text config.JSONC) (config.JSONC, error) {
+func Accept(text jsonc.Text) (jsonc.Text, error) {
 	next, _, err := acceptIn(text, "", text)
 	return next, err
 }
@@ -59,7 +59,7 @@ func Accept(text config.JSONC) (config.JSONC, error) {
 // JSON pointer accepted. Words say what is known; says is empty if that cannot be
 // accepted: then words say why, and the text is as it was.
 func AcceptIn(text []byte, at string) (next []byte, words, says string, err error) {
-	server, err := config.Section(text, at)
+	server, err := jsonc.Section(text, at)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -76,7 +76,7 @@ func AcceptIn(text []byte, at string) (next []byte, words, says string, err erro
 }
 
 // isBuiltin reports whether a server is part of the bridge.
-func isBuiltin(text config.JSONC) bool {
+func isBuiltin(text jsonc.Text) bool {
 	plain, err := text.MarshalJSON()
 	var s struct {
 		Builtin string `json:"builtin"`
@@ -84,7 +84,7 @@ func isBuiltin(text config.JSONC) bool {
 	return err == nil && json.Unmarshal(plain, &s) == nil && s.Builtin != ""
 }
 
-func acceptIn(text []byte, at string, server config.JSONC) (next []byte, says string, err error) {
+func acceptIn(text []byte, at string, server jsonc.Text) (next []byte, says string, err error) {
 	r, args := recognize(server)
 	if says = acceptable(r); says == "" {
 		return text, "", nil
@@ -93,17 +93,17 @@ func acceptIn(text []byte, at string, server config.JSONC) (next []byte, says st
 		if arg == args[i] {
 			continue
 		}
-		if text, err = config.Replace(text, at+"/args/"+strconv.Itoa(i), config.JSONC(flatJSON(arg))); err != nil {
+		if text, err = jsonc.Replace(text, at+"/args/"+strconv.Itoa(i), jsonc.Text(flatJSON(arg))); err != nil {
 			return nil, "", err
 		}
 	}
-	next, err = config.Insert(text, at+"/known", says)
+	next, err = jsonc.Insert(text, at+"/known", says)
 	return next, says, err
 }
 
 // recognize returns what is known of a server, and its arguments as they are written.
 // Nothing is known of a text that is no server.
-func recognize(text config.JSONC) (known.Recognition, []string) {
+func recognize(text jsonc.Text) (known.Recognition, []string) {
 	plain, err := text.MarshalJSON()
 	var s struct {
 		Command string            `json:"command"`

@@ -7,6 +7,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/profiles/known"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,7 @@ func TestAccept(t *testing.T) {
 		{`[]`, "", "not known"},
 	} {
 		fill := strings.NewReplacer("FILES", files, "@V", "@"+v, "of V", "of "+v).Replace
-		text := config.JSONC(fill(row.text))
+		text := jsonc.Text(fill(row.text))
 		words, says := Known(text)
 		if !strings.Contains(words, fill(row.words)) || (says != "") != (row.accepted != "") {
 			t.Errorf("%s: %q, %q", text, words, says)

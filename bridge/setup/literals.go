@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/secrets"
 )
 
@@ -53,11 +53,11 @@ func Literals(servers []*Server, argSecrets func([]string) []string) []Literal {
 func LiteralsIn(text []byte, argSecrets func([]string) []string) []Literal {
 	var all []Literal
 	for _, key := range []string{"/servers", "/mcpServers"} {
-		section, err := config.Section(text, key)
+		section, err := jsonc.Section(text, key)
 		if err != nil || section == nil {
 			continue
 		}
-		plain, err := config.JSONC(section).MarshalJSON()
+		plain, err := jsonc.Text(section).MarshalJSON()
 		var servers map[string]json.RawMessage
 		if err != nil || json.Unmarshal(plain, &servers) != nil {
 			continue

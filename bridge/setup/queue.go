@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // An Approver is somebody who is added to a configuration, by the hash of their token.
@@ -31,10 +32,10 @@ func (in *Installation) Queue(text []byte, parse func(text []byte) (*config.Conf
 	after := in.After
 	set := func(pointer string, value any) {
 		if err == nil && cfg.Has(pointer) {
-			after, err = config.Remove(after, pointer)
+			after, err = jsonc.Remove(after, pointer)
 		}
 		if err == nil {
-			after, err = config.Insert(after, pointer, value)
+			after, err = jsonc.Insert(after, pointer, value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Evaluation.Profiles)) {

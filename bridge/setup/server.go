@@ -13,7 +13,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/profiles"
 )
 
@@ -48,7 +48,7 @@ type Server struct {
 func (s *Server) Off() bool { return s.Disabled || len(s.Unset) > 0 }
 
 // Text is the server in the form of the configuration, with comments at its top.
-func (s *Server) Text() config.JSONC {
+func (s *Server) Text() jsonc.Text {
 	text, _ := PerSession(s.written())
 	if s.Accepted {
 		if accepted, err := Accept(text); err == nil { // it is our own text
@@ -64,7 +64,7 @@ func (s *Server) Text() config.JSONC {
 }
 
 // written is the server as the client has it, in the form of the configuration.
-func (s *Server) written() config.JSONC {
+func (s *Server) written() jsonc.Text {
 	var out strings.Builder
 	out.WriteString("{\n")
 	for _, line := range s.comments() {
@@ -123,7 +123,7 @@ func (s *Server) written() config.JSONC {
 		key("disabled", true)
 	}
 	out.WriteString("}")
-	return config.JSONC(out.String())
+	return jsonc.Text(out.String())
 }
 
 // comments say where a server came from and what is left to do.

@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"strings"
 
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // PerSession returns a server in the form of the configuration with "perSession": true,
 // if it is known to keep state for its caller: windows would share one browser, or one
 // history of thoughts. Set reports whether it has that then; a server whose text says either
 // way stays as it is.
-func PerSession(text config.JSONC) (next config.JSONC, set bool) {
+func PerSession(text jsonc.Text) (next jsonc.Text, set bool) {
 	r, _ := recognize(text)
 	if _, stateful := r.Server.Stateful(); !stateful {
 		return text, false
 	}
-	said, err := config.Section(text, "/perSession")
+	said, err := jsonc.Section(text, "/perSession")
 	if err != nil || said != nil {
 		return text, string(said) == "true"
 	}
-	with, err := config.Insert(text, "/perSession", true)
+	with, err := jsonc.Insert(text, "/perSession", true)
 	if err != nil {
 		return text, false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // A server that is known to keep state gets a process for each session, whichever client
@@ -22,7 +23,7 @@ func TestPerSession(t *testing.T) {
 		{`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"]}`, false},
 		{`{"command": "my-browser"}`, false},
 	} {
-		next, set := PerSession(config.JSONC(test.text))
+		next, set := PerSession(jsonc.Text(test.text))
 		if set != test.want || strings.Contains(string(next), `"perSession": true`) != test.want || set == (string(next) == test.text) && !strings.Contains(test.text, "perSession") {
 			t.Errorf("%s: %v\n%s", test.text, set, next)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/profiles"
 )
 
@@ -145,7 +146,7 @@ func TestIdentify(t *testing.T) {
 		{`{"id": "not one"}`, false, "new"},
 	} {
 		p := plan
-		kept := p.Identify(config.JSONC(test.old))
+		kept := p.Identify(jsonc.Text(test.old))
 		text, err := First(NewFirst(clients.System{}), p, good)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
-	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 
 	"github.com/rogpeppe/go-internal/diff"
 )
@@ -42,7 +42,7 @@ func Secrets(texts ...[]byte) []string {
 	var all []string
 	for _, text := range texts {
 		for _, key := range []string{"/servers", "/mcpServers"} {
-			section, err := config.Section(text, key)
+			section, err := jsonc.Section(text, key)
 			if err != nil || section == nil {
 				continue
 			}

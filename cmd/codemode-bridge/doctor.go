@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -161,7 +162,7 @@ func problemsOf(err error) []doctor.Problem {
 func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Config {
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
-		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0),
+		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
 		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, cfg.Audit) }},
 		Review: func() (unreviewed, blocked int, err error) {
 			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
@@ -175,6 +176,14 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 			}
 			return unreviewed, blocked, err
 		},
+	}
+	if auth := cfg.HTTP.Auth; !auth.IsZero() {
+		c.Issuer, c.AskIssuer = auth.Issuer.String(), func(ctx context.Context) (all []doctor.IssuerProblem) {
+			for _, p := range resourceOf(auth, slog.New(slog.DiscardHandler)).Check(ctx) {
+				all = append(all, doctor.IssuerProblem{Text: p.Text, Do: p.Do, Fatal: p.Fatal})
+			}
+			return all
+		}
 	}
 	c.NoLock = lockProblem(con, cfg)
 	c.Proposed, _ = openPins(con, cfg).Proposed() // Review and NoLock say what cannot be read

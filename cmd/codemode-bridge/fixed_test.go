@@ -25,6 +25,7 @@ func TestWhatTakesEffectAtTheNextStart(t *testing.T) {
 		`, "http": {"allowedHosts": ["a.example"]}`:                      false,
 		`, "http": {"listen": "127.0.0.1:9"}`:                            true,
 		`, "http": {"tokens": [{"name": "a", "sha256": "0000000000000000000000000000000000000000000000000000000000000001"}]}`: true,
+		`, "http": {"auth": {"issuer": "https://login.example", "resource": "https://bridge.example/mcp"}}`:                   true,
 		`, "id": "work"`:               true,
 		`, "runs": {"keep": "1h"}`:     true,
 		`, "surface": "full"`:          true,

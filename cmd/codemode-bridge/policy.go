@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/profiles"
@@ -53,7 +54,7 @@ func (o *policyOf) Source(context.Context) (text, revision string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("reading the configuration: %w", err)
 	}
-	section, err := config.Section(whole, evaluation)
+	section, err := jsonc.Section(whole, evaluation)
 	if err != nil {
 		return "", "", err
 	}
@@ -74,7 +75,7 @@ func (o *policyOf) Propose(_ context.Context, profile string, rule profiles.Rule
 	if err != nil {
 		return admin.Proposal{}, err
 	}
-	section, err := config.Section(next, evaluation)
+	section, err := jsonc.Section(next, evaluation)
 	if err != nil {
 		return admin.Proposal{}, err
 	}
@@ -106,14 +107,14 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 		if textRevision(whole) != revision {
 			return nil, setup.ErrChanged
 		}
-		section, err := config.Section(whole, evaluation)
+		section, err := jsonc.Section(whole, evaluation)
 		switch {
 		case err != nil:
 			return nil, err
 		case section == nil:
-			return config.Insert(whole, evaluation, config.JSONC(text))
+			return jsonc.Insert(whole, evaluation, jsonc.Text(text))
 		}
-		return config.Replace(whole, evaluation, config.JSONC(text))
+		return jsonc.Replace(whole, evaluation, jsonc.Text(text))
 	}
 	err := rewrite(o.console, o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
 	if errors.Is(err, setup.ErrChanged) {

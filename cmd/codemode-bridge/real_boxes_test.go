@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/profiles/known"
 	"codemode-bridge/sandbox/confine"
@@ -112,7 +113,7 @@ func (g *premises) box(t *testing.T, name string, args []string, env map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := (&setup.Boxes{Workspace: []string{g.workspace}, Home: g.home, Path: browserPath()}).Propose(config.JSONC(text))
+	p := (&setup.Boxes{Workspace: []string{g.workspace}, Home: g.home, Path: browserPath()}).Propose(jsonc.Text(text))
 	whole := fmt.Sprintf(`{"servers": {"x": {"command": "x", "confine": %s}}, "evaluation": {"workspace": %q}}`, p.Box, g.workspace)
 	cfg, err := config.Parse(filepath.Join(g.home, "config.json"), []byte(whole), func(name string) (string, bool) { return g.home, name == "HOME" })
 	if err != nil {

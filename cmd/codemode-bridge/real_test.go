@@ -65,7 +65,7 @@ func newReal(t *testing.T) *real {
 	}
 	// Node resolves imports from a module's own folder, so ours have to be beside
 	// node_modules.
-	for _, name := range []string{"client.mjs", "watch.mjs", "reach.mjs"} {
+	for _, name := range []string{"client.mjs", "login.mjs", "watch.mjs", "reach.mjs"} {
 		source, err := os.ReadFile(filepath.Join("testdata", "real", name))
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +144,13 @@ func (r *real) bridge(t *testing.T, stdin string, args ...string) string {
 // test it is interrupted, and must exit as it should.
 func (r *real) serve(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(r.bin, "serve", "--config", r.config, "--listen", "127.0.0.1:0")
+	return r.serveAt(t, "127.0.0.1:0")
+}
+
+// serveAt is serve at an address.
+func (r *real) serveAt(t *testing.T, address string) string {
+	t.Helper()
+	cmd := exec.Command(r.bin, "serve", "--config", r.config, "--listen", address)
 	cmd.Env = r.env
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

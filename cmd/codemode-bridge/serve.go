@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/identity"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/recorder"
@@ -96,7 +98,7 @@ func serveCommand(con *console) *cobra.Command {
 			if listen == "" {
 				listen = cfg.HTTP.Listen.Reveal()
 			}
-			if err := mayListen(listen, len(cfg.HTTP.Tokens) > 0); err != nil {
+			if err := mayListen(listen, cfg.HTTP.AsksForTokens()); err != nil {
 				return err
 			}
 			l, err := net.Listen("tcp", listen)
@@ -175,7 +177,7 @@ func mayListen(address string, tokens bool) error {
 		return nil
 	}
 	return &configError{fmt.Errorf("%s can be reached by others, and http.tokens has no token", address),
-		"listen on 127.0.0.1, or add a token to http.tokens"}
+		"listen on 127.0.0.1, or add a token to http.tokens, or http.auth"}
 }
 
 // serveHTTP serves until ctx ends, and then gives runs under way grace to end.
@@ -186,6 +188,10 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	}
 	if len(h.Tokens) > 0 {
 		o.Tokens = p.tokens
+	}
+	if !h.Auth.IsZero() {
+		o.Resource = resourceOf(h.Auth, p.log)
+		p.ended.Go(func() { o.Resource.Warm(ctx) })
 	}
 	o.Ready = func() error {
 		if why := p.recorder.Unavailable(); why != "" {
@@ -227,6 +233,14 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	return nil
 }
 
+// resourceOf makes what lets the bearers of an issuer's tokens in.
+func resourceOf(a config.OAuth, log *slog.Logger) *identity.Resource {
+	return identity.New(identity.Options{
+		Issuer: a.Issuer.Reveal(), Resource: a.Resource.Reveal(), Audiences: a.Audiences, Scopes: a.Scopes, Groups: a.Groups,
+		ClientID: a.Introspection.ClientID.Reveal(), ClientSecret: a.Introspection.ClientSecret.Reveal(), Introspection: a.Introspection.URL.Reveal(), Logger: log,
+	})
+}
+
 // endpointAt is the address that clients connect to.
 func endpointAt(addr net.Addr) string {
 	host := addr.String()
@@ -240,7 +254,7 @@ func endpointAt(addr net.Addr) string {
 func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
 	endpoint := endpointAt(addr)
 	header, field := "", ""
-	if len(cfg.HTTP.Tokens) > 0 {
+	if len(cfg.HTTP.Tokens) > 0 && cfg.HTTP.Auth.IsZero() { // otherwise clients log in by themselves
 		header = ` --header "Authorization: Bearer TOKEN"`
 		field = `, "headers": {"Authorization": "Bearer TOKEN"}`
 	}

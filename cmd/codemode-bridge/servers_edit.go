@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -19,7 +20,7 @@ func addServerEdits(con *console, group *cobra.Command) {
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Remove a server from the configuration", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return editServer(con, args[0], "removed", func(text []byte, at string) ([]byte, error) { return config.Remove(text, at) })
+			return editServer(con, args[0], "removed", func(text []byte, at string) ([]byte, error) { return jsonc.Remove(text, at) })
 		},
 	}
 	enable := &cobra.Command{

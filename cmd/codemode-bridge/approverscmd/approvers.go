@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -64,7 +65,7 @@ func (b *Bridge) Command() *cobra.Command {
 	}
 	b.JSONFlag(list)
 
-	var role, risk, login string
+	var role, risk, login, principal string
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: cli.OneArg,
@@ -80,6 +81,9 @@ func (b *Bridge) Command() *cobra.Command {
 			if risk != "" {
 				one["risk"] = risk
 			}
+			if principal != "" {
+				one["principal"] = principal
+			}
 			if len(groups) > 0 {
 				one["groups"] = groups
 			}
@@ -88,7 +92,7 @@ func (b *Bridge) Command() *cobra.Command {
 				first = len(cfg.Approvals.Approvers) == 0
 				one["role"] = addedRole(role, first)
 				confirms = one["role"] == config.RoleAdmin || pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
-				return config.Insert(text, "/approvals/approvers/-", one)
+				return jsonc.Insert(text, "/approvals/approvers/-", one)
 			})
 			if err != nil {
 				return err
@@ -125,6 +129,7 @@ func (b *Bridge) Command() *cobra.Command {
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
 	add.Flags().StringVar(&login, "login", "", "what the provider of approvals.oidc calls them, such as their `address`: instead of a token")
+	add.Flags().StringVar(&principal, "principal", "", "who they are as a client, by http.auth: `issuer#subject`, as the audit log has it")
 	cli.Complete(add, "role", []string{"viewer", "approver", "admin"})
 	cli.Complete(add, "risk", audit.RiskWords)
 
@@ -139,13 +144,13 @@ func (b *Bridge) Command() *cobra.Command {
 				var err error
 				for i := len(cfg.Approvals.Delegations) - 1; i >= 0 && err == nil; i-- {
 					if d := cfg.Approvals.Delegations[i]; d.From == args[0] || d.To == args[0] {
-						text, err = config.Remove(text, fmt.Sprintf("/approvals/delegations/%d", i))
+						text, err = jsonc.Remove(text, fmt.Sprintf("/approvals/delegations/%d", i))
 					}
 				}
 				if err != nil {
 					return nil, err
 				}
-				return config.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
+				return jsonc.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
 			})
 			if err == nil {
 				fmt.Fprintf(b.Err, "%s may not answer any more\n", args[0])
@@ -162,7 +167,7 @@ func (b *Bridge) Command() *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--until is needed: a delegation has an end")}
 			}
 			return b.Edit(func(text []byte, _ *config.Config) ([]byte, error) {
-				return config.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
+				return jsonc.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
 			})
 		},
 	}

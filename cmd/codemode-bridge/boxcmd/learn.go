@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/learned"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
@@ -269,15 +270,15 @@ func writeBox(con *Bridge, name, box string) error {
 			return nil, err
 		}
 		at := setup.ServersKey(cfg) + "/" + name + "/confine"
-		section, err := config.Section(text, at)
+		section, err := jsonc.Section(text, at)
 		if err != nil {
 			return nil, err
 		}
 		var next []byte
 		if section == nil {
-			next, err = config.Insert(text, at, config.JSONC(box))
+			next, err = jsonc.Insert(text, at, jsonc.Text(box))
 		} else {
-			next, err = config.Replace(text, at, config.JSONC(box))
+			next, err = jsonc.Replace(text, at, jsonc.Text(box))
 		}
 		if err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 )
 
 // A Caution is one such thing, at its place in the file. No text has a value that came
@@ -136,7 +137,7 @@ func (l *looker) address(v config.Value, name, key string) {
 
 // written returns a text as the file has it, before variables are filled in.
 func (l *looker) written(pointer string) string {
-	section, err := config.Section([]byte(l.cfg.Texts().File), pointer)
+	section, err := jsonc.Section([]byte(l.cfg.Texts().File), pointer)
 	var text string
 	if err != nil || json.Unmarshal(section, &text) != nil {
 		return ""

@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -105,7 +106,7 @@ func addServerJSON(ctx context.Context, con *Bridge, name, given string, replace
 
 // agreeToTake asks whether a server may have what its JSON takes from this machine: who
 // copies that out of a document does not expect it to run a command or to read a file.
-func agreeToTake(con *Bridge, name string, text config.JSONC) error {
+func agreeToTake(con *Bridge, name string, text jsonc.Text) error {
 	plain, err := text.MarshalJSON()
 	var server any
 	if err == nil {
@@ -152,7 +153,7 @@ func taken(value any) (all []string) {
 
 // addServer writes a server into the configuration and, unless it is to be left untried or
 // is disabled, connects to it once. It is added whatever comes of that.
-func addServer(ctx context.Context, con *Bridge, name string, text config.JSONC, replace, untried bool, accept cli.Acceptance) error {
+func addServer(ctx context.Context, con *Bridge, name string, text jsonc.Text, replace, untried bool, accept cli.Acceptance) error {
 	if legal := config.ServerName(name); legal != name {
 		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
@@ -204,7 +205,7 @@ func addServer(ctx context.Context, con *Bridge, name string, text config.JSONC,
 	if err != nil {
 		return err
 	}
-	if off, err := config.Section(text, "/disabled"); untried || err != nil || string(off) == "true" {
+	if off, err := jsonc.Section(text, "/disabled"); untried || err != nil || string(off) == "true" {
 		return con.SayServer(name, done)
 	}
 	return con.tryAdded(ctx, name, done)

@@ -1,4 +1,6 @@
-package config
+// Package jsonc edits configurations: JSON with comments, which stay, as does the order
+// of keys.
+package jsonc
 
 import (
 	"bytes"
@@ -11,12 +13,12 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// JSONC is a value as it is to be written, with its comments. They are lost if
+// A Text is a value as it is to be written, with its comments. They are lost if
 // Insert has to make the object or list around it.
-type JSONC []byte
+type Text []byte
 
 // MarshalJSON returns the value without its comments.
-func (j JSONC) MarshalJSON() ([]byte, error) { return hujson.Standardize(bytes.Clone(j)) }
+func (j Text) MarshalJSON() ([]byte, error) { return hujson.Standardize(bytes.Clone(j)) }
 
 // Insert returns the text of a configuration with a value added at a JSON
 // pointer; its comments and the order of its keys stay as they are. A missing
@@ -92,7 +94,7 @@ func gap(first bool, extra hujson.Extra, indent string) (before, after hujson.Ex
 // valueText writes a value at an indentation.
 func valueText(value any, indent string) (hujson.Value, error) {
 	var text bytes.Buffer
-	if written, ok := value.(JSONC); ok {
+	if written, ok := value.(Text); ok {
 		v, err := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(written), []byte("\n"), []byte("\n"+indent)))
 		if err != nil {
 			return hujson.Value{}, fmt.Errorf("writing a value of the configuration: %w", err)
@@ -144,7 +146,7 @@ func Section(text []byte, pointer string) ([]byte, error) {
 // Replace returns the text of a configuration with another value at a JSON
 // pointer. The value stands there as it is written, comments included, and all
 // else stays as it was, byte for byte. The result is not checked.
-func Replace(text []byte, pointer string, value JSONC) ([]byte, error) {
+func Replace(text []byte, pointer string, value Text) ([]byte, error) {
 	v, err := find(text, pointer)
 	if err != nil {
 		return nil, err
@@ -160,7 +162,7 @@ func Replace(text []byte, pointer string, value JSONC) ([]byte, error) {
 }
 
 // closed returns a value that ends its last comment, so that anything may follow.
-func closed(value JSONC) []byte {
+func closed(value Text) []byte {
 	value = bytes.TrimSpace(value)
 	last := value[bytes.LastIndexByte(value, '\n')+1:]
 	if bytes.Contains(last, []byte("//")) { // perhaps within a string; one more line break does no harm
