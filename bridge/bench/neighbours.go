@@ -110,7 +110,7 @@ func (m *machine) busyFloor(ctx context.Context, t *table, innocent *peer) (err 
 		return err
 	}
 	for i, what := range []string{"a direct call", "an eval"} {
-		t.times(fmt.Sprintf("floor: p99 of %s, quiet and beside %d loops outside", what, atOnce), quiet[i], beside[i], target{})
+		t.times(fmt.Sprintf("floor: p99 of %s, beside %d loops", what, atOnce), quiet[i], beside[i], target{})
 	}
 	return nil
 }
