@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -140,7 +141,8 @@ func compute(ctx context.Context, n int) (stop func(), err error) {
 const computeArg = "compute"
 
 func serveCompute([]string) error {
-	for {
+	for n := new(atomic.Uint64); ; {
+		n.Add(1)
 	}
 }
 
