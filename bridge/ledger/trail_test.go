@@ -114,6 +114,7 @@ func TestTrailIsWrittenInPieces(t *testing.T) {
 			synctest.Wait() // it is in the queue, or writes
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for i, commit := range s.commits {
 			if 2*len(commit) > together {
 				t.Errorf("commit %d has %d records with an entry each", i, len(commit))
@@ -153,6 +154,7 @@ func TestTrailIsWrittenTogether(t *testing.T) {
 				}()
 			}
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			for _, commit := range s.commits {
 				n = max(n, len(commit))
 			}

@@ -299,7 +299,7 @@ func (db *DB) commit(ctx context.Context) {
 		db.compact(ctx, 2*rows+compactRows)
 	}
 	if f.dropped > mostDropped {
-		db.removeDropped(ctx, 2*rows+compactRows)
+		removeDropped(ctx, db, 2*rows+compactRows)
 	}
 }
 
@@ -312,8 +312,8 @@ func (db *DB) compact(ctx context.Context, n int) {
 	db.compacting = db.compacting && err == nil
 }
 
-// removeDropped calls [remover.remove] in the writing goroutine.
-func (db *DB) removeDropped(ctx context.Context, n int) {
+// removeDropped calls [remover.remove] in a store's writing goroutine.
+func removeDropped(ctx context.Context, db *DB, n int) {
 	_ = db.do(ctx, func(ctx context.Context, f *file) error { return remover{f}.remove(ctx, n) }) // Err says it
 }
 
@@ -419,7 +419,7 @@ func (db *DB) tidy(ctx context.Context) {
 	}
 	switch {
 	case db.file.dropped > 0:
-		db.removeDropped(ctx, compactRows)
+		removeDropped(ctx, db, compactRows)
 		return // one piece at a time: a record may have come
 	case db.file.compacted < db.file.seq:
 		db.compact(ctx, compactRows)
