@@ -46,7 +46,18 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if masterLog.Path != "" {
+			os.RemoveAll(filepath.Dir(masterLog.Path))
+		}
+		os.Exit(code)
+	}))
+}
+
+// A masterLog is made by the first test that needs a copy of it.
+var masterLog struct {
+	sync.Once
+	Options
 }
 
 // child returns a command that plays a part.

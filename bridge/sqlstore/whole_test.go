@@ -40,6 +40,19 @@ func longLog(t testing.TB, n int) Options {
 	return o
 }
 
+// wholeLog returns a copy of one such log of rowsOfLong rows, which is made once.
+func wholeLog(t testing.TB) Options {
+	t.Helper()
+	masterLog.Do(func() {
+		dir, err := os.MkdirTemp("", "sqlstore-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		masterLog.Options = longLog(t, rowsOfLong).copyTo(t, dir)
+	})
+	return masterLog.copyTo(t, t.TempDir())
+}
+
 // fillFast writes n rows in large transactions.
 func fillFast(t testing.TB, db *DB, n int) {
 	t.Helper()
@@ -85,7 +98,7 @@ const rowsOfLong = 2*checkedTail + 2_500
 // within a day by every bridge that has the log open; and from then on at once.
 func TestOldDamageIsFoundWithinADay(t *testing.T) {
 	long(t)
-	o := longLog(t, rowsOfLong)
+	o := wholeLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
 		time.Sleep(time.Minute) // nothing is known of it: it is verified at once
@@ -131,7 +144,7 @@ func TestOldDamageIsFoundWithinADay(t *testing.T) {
 // hide is found no later.
 func TestForgedNote(t *testing.T) {
 	long(t)
-	master := longLog(t, rowsOfLong)
+	master := wholeLog(t)
 	for name, forge := range map[string]func(t *testing.T, file string, old []byte){
 		"removed": func(t *testing.T, file string, _ []byte) { must(t, os.Remove(file)) },
 		"emptied": func(t *testing.T, file string, _ []byte) { must(t, os.WriteFile(file, nil, 0o600)) },
@@ -174,7 +187,7 @@ func TestForgedNote(t *testing.T) {
 // an unfinished one that is put back again and again hides nothing for longer.
 func TestVerificationGoesOn(t *testing.T) {
 	long(t)
-	o := longLog(t, rowsOfLong)
+	o := wholeLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
 		time.Sleep(2*leastRest + leastRest/2)
@@ -210,7 +223,7 @@ func TestVerificationGoesOn(t *testing.T) {
 // So is the note of one that only has the last rows left.
 func TestOldNoteOfAnAlmostWholeLog(t *testing.T) {
 	long(t)
-	o := longLog(t, rowsOfLong)
+	o := wholeLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
 		time.Sleep(time.Minute)
@@ -238,7 +251,7 @@ func TestOldNoteOfAnAlmostWholeLog(t *testing.T) {
 // A lock that cannot be had keeps nobody from verifying for longer than a day.
 func TestLockThatCannotBeHad(t *testing.T) {
 	long(t)
-	o := longLog(t, rowsOfLong)
+	o := wholeLog(t)
 	must(t, os.Mkdir(o.verifiedFile()+".lock", 0o700))
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -254,7 +267,7 @@ func TestLockThatCannotBeHad(t *testing.T) {
 // One process verifies at a time. One that holds the lock and does nothing keeps the
 // others away for a day.
 func TestOneProcessVerifies(t *testing.T) {
-	o := longLog(t, rowsOfLong)
+	o := wholeLog(t)
 	lock, err := os.OpenFile(o.verifiedFile()+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	must(t, err)
 	defer lock.Close()
@@ -276,7 +289,7 @@ func TestOneProcessVerifies(t *testing.T) {
 
 // A verification goes on while rows are pruned and written.
 func TestVerificationBesideOthers(t *testing.T) {
-	o := longLog(t, rowsOfLong)
+	o := wholeLog(t)
 	var half time.Time
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, o)
@@ -307,7 +320,7 @@ func TestVerificationBesideOthers(t *testing.T) {
 // What can be found in a long log without reading all of it is found when it is opened.
 func TestLongLogAtItsStart(t *testing.T) {
 	long(t)
-	master := longLog(t, rowsOfLong)
+	master := wholeLog(t)
 	for name, row := range map[string]struct {
 		damage []string
 		want   string
