@@ -89,6 +89,7 @@ var table = map[string][]string{
 	"bridge/openapi":       {"bridge/atomicfile", "bridge/canon"},
 	"bridge/pending":       {"bridge/approval", "bridge/canon", "bridge/config", "bridge/confirmed", "profiles"},
 	"bridge/pins":          {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/filelock", "bridge/ledger", "bridge/lockfile", "bridge/watch", "profiles"},
+	"bridge/principal":     {},
 	"bridge/profileview":   {"bridge/canon", "bridge/catalog", "bridge/gate", "bridge/workspace", "profiles"},
 	"bridge/provenance":    {"bridge/canon"},
 	"bridge/recorder":      {"bridge/canon", "bridge/ledger", "profiles"},

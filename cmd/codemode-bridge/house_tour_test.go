@@ -64,6 +64,7 @@ var about = map[string]string{
 	"bridge/openapi":                   "makes an MCP server from an OpenAPI document: its operations are tools",
 	"bridge/pending":                   "decides whether a changed configuration may be taken over or waits for an approver",
 	"bridge/pins":                      "keeps each server's tools as somebody accepted them, and says which have changed",
+	"bridge/principal":                 "says who a request comes from, once that is authenticated",
 	"bridge/profileview":               "shows profiles and decisions to people as text",
 	"bridge/provenance":                "finds data that a run has read in what it sends",
 	"bridge/recorder":                  "carries every record to the audit log: hides secrets, keeps the order, logs decisions",
