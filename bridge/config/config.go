@@ -1,4 +1,4 @@
-// Package config reads, checks and watches the configuration file.
+// Package config reads and checks the configuration file.
 //
 // The file is JSON with comments and trailing commas, decoded more strictly
 // than encoding/json does, because it holds policy: a key that is unknown,
@@ -76,7 +76,7 @@ type Config struct {
 	Profiles *profiles.Set `json:"-"`
 	// File is the absolute name of the file.
 	File string `json:"-"`
-	// Digest is of the file's bytes; Watch takes it.
+	// Digest is of the file's bytes.
 	Digest Digest `json:"-"`
 	// Overlay is the absolute name of the overlay, and OverlayDigest of its
 	// bytes; empty where there is none.
