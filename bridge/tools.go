@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
-	"codemode-bridge/bridge/upstream"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -96,47 +94,11 @@ func (s *Server) wanted(view *gate.View) (all map[string]offered, unlisted []str
 	return all, unlisted
 }
 
-// A Status is how the bridge is, at one moment.
-type Status struct {
-	Servers  []ServerStatus  `json:"servers"`
-	Sandbox  any             `json:"sandbox"`
-	Profiles []string        `json:"profiles"`
-	Policy   string          `json:"policy_revision"`
-	Catalog  string          `json:"catalog_revision"`
-	Runs     int             `json:"runs"`
-	Asking   approval.Counts `json:"asking"` // of all sessions
-	Paused   int             `json:"paused"` // runs that wait without a bridge
-	// Requests are the asking session's own that wait for a person. Their
-	// arguments are for the person alone.
-	Requests []string `json:"requests,omitempty"`
-	Problem  string   `json:"config_problem,omitempty"`
-	Held     string   `json:"config_held,omitempty"`
-	Audit    string   `json:"audit_problem,omitempty"`
-}
-
-// A ServerStatus is one upstream server in a Status.
-type ServerStatus struct {
-	Name     string              `json:"name"`
-	State    string              `json:"state"`
-	Why      string              `json:"why,omitempty"`
-	Tools    int                 `json:"tools"`
-	Since    time.Time           `json:"since"`              // of the state
-	Until    time.Time           `json:"until,omitzero"`     // when a server that fails is tried again
-	Failures int                 `json:"failures,omitempty"` // in a row, to connect or of calls
-	Answered time.Time           `json:"answered,omitzero"`  // when it last answered a call or a listing
-	Box      *upstream.BoxStatus `json:"box,omitempty"`
-}
-
 // Status returns how the bridge is.
-func (s *Server) Status(ctx context.Context) Status {
+func (s *Server) Status(ctx context.Context) surface.BridgeStatus {
 	view := s.o.Gate.View()
-	var out Status
-	for _, st := range s.o.Upstreams.Status() {
-		out.Servers = append(out.Servers, ServerStatus{
-			Name: st.Name, State: string(st.State), Why: st.Why(), Tools: st.Tools,
-			Since: st.Since, Until: st.Until, Failures: st.Failures, Answered: st.Answered, Box: st.BoxStatus(),
-		})
-	}
+	var out surface.BridgeStatus
+	out.Servers = surface.ServersOf(s.o.Upstreams.Status())
 	out.Sandbox, out.Profiles = s.o.Pool.Status(), view.Profiles.Names()
 	out.Policy, out.Catalog = view.Profiles.Revision(), view.Catalog.Revision()
 	out.Asking = s.o.Gate.Broker().Counts("")

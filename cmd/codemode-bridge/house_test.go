@@ -106,7 +106,7 @@ var table = map[string][]string{
 	"bridge/sso":           {},
 	"bridge/ssotest":       {},
 	"bridge/storetest":     {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/surface":       {"bridge/canon", "bridge/catalog"},
+	"bridge/surface":       {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/upstream"},
 	"bridge/tsdecl":        {},
 	"bridge/turns":         {},
 	"bridge/upstream":      {"bridge/filelock", "bridge/relay", "bridge/upstream/tap", "sandbox/confine"},
