@@ -184,7 +184,7 @@ func TestNothingIsToldUnwritten(t *testing.T) {
 	t.Run("progress", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b, _, store := counting(t, queued(), 0)
-			b.up.tools["b__echo"] = slow(progressEvery - soon)
+			b.up.tools["b__echo"] = slow(5*time.Second - soon)
 			told := make(chan string, 1)
 			client := b.connect(t, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 				told <- fmt.Sprint(req.Params.Message, ", ", store.has(t, ledger.Outcome), " written")

@@ -10,6 +10,7 @@ import (
 
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	who "codemode-bridge/bridge/principal"
 	"codemode-bridge/profiles"
 )
 
@@ -61,12 +62,20 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 			return "", noProfile(s.o.Gate.View().Profiles, profile)
 		}
 	}
+	by := who.From(ctx)
+	by.Name = requester
+	if profile == "" {
+		var err error
+		if profile, err = s.standard(s.o.Access().For(by.Name, by.Groups)); err != nil {
+			return "", err
+		}
+	}
 	if s.roster.fetched(requester) >= maxStarted {
 		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)
 	}
 	sess := s.runner.loose("api")
-	sess.owner, sess.closed = requester, true
-	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input}, nil)
+	sess.owner, sess.closed, sess.handles = requester, true, s.runner.handles.Of(requester)
+	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, by, evalArgs{Code: code, Input: input}, nil)
 	if err != nil {
 		sess.sandbox.Close()
 		return "", err

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
+	who "codemode-bridge/bridge/principal"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/surface"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,11 +20,11 @@ import (
 // answers: it attaches to the run that the state names.
 func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile string) (*mcp.CallToolResult, error) {
 	if text := req.Params.RequestState; text != "" {
-		st, err := s.seal.Open(text, principal(req), callDigest(req), s.o.Now())
+		st, err := s.seal.Open(text, principal(req), rpc.CallDigest(req), s.o.Now())
 		if err != nil {
 			return failure(err.Error()), nil
 		}
-		c := s.claimantOf(req, "")
+		c := s.claimantOf(ctx, req, "")
 		c.sealed = true
 		r, err := s.runOf(ctx, st.Run, c)
 		if err != nil {
@@ -40,12 +40,12 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r, err := s.runner.reattach(ctx, sess, s.claimantOf(req, ""), profile, args)
+	r, err := s.runner.reattach(ctx, sess, s.claimantOf(ctx, req, ""), profile, args)
 	if err != nil {
 		return failure("the same script is paused, and does not go on: " + err.Error()), nil
 	}
 	if r == nil {
-		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
+		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: rpc.TraceOf(req)}, rpc.Caller(ctx, req.Extra), args, nil); err != nil {
 			return failure(err.Error()), nil
 		}
 	}
@@ -54,16 +54,26 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 
 // runOf returns the run that a claimant names, live or resumed.
 func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	return s.runner.resume(ctx, id, c)
+	r, err := s.runner.resume(ctx, id, c)
+	if err == nil {
+		r.joined.Store(&c.groups)
+	}
+	return r, err
 }
 
 // Eval runs one script outside any MCP session, for the command line, and
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
+	if profile == "" {
+		var err error
+		if profile, err = s.standard(s.o.Access().For("", nil)); err != nil {
+			return nil, err
+		}
+	}
 	sess := s.runner.loose("command line")
 	defer sess.sandbox.Close()
-	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
+	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, who.Principal{}, evalArgs{Code: code, Input: input}, unasked)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +93,12 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client}, nil)
+	may := s.grant(ctx, req.Extra)
+	profile, err := s.standard(may)
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client, Profile: profile}, scoped{scope: scope(s.o.Gate.View(), profile, may)})
 	if err != nil {
 		return failure(err.Error()), nil
 	}
@@ -99,53 +114,3 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	}
 	return surface.Found(answer.Structured, answer.Text()), nil
 }
-
-// report tells the client what upstream servers log and, if it asked to be told,
-// about the run's progress: at once for what an upstream reports, and every few
-// seconds that it still runs, since many clients give up on a call that is silent for
-// a minute. What it returns ends that, after passing on what has been reported by
-// then.
-func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
-	token := req.Params.GetProgressToken()
-	ending, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		var told float64
-		for {
-			var n elicit.News
-			select {
-			case <-ctx.Done():
-				return
-			case n = <-r.elicit.News():
-			case <-tick.C:
-				if n.Text = r.soFar(); r.gate.Flush(ctx) != nil {
-					return
-				}
-			case <-ending:
-				select {
-				case n = <-r.elicit.News():
-				default:
-					return
-				}
-			}
-			var err error
-			switch {
-			case n.Log != nil:
-				//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
-				err = req.Session.Log(ctx, n.Log) // as far as the client wants to hear of it
-			case token != nil:
-				told++ // progress must grow, whatever the news
-				err = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: n.Text})
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return func() { close(ending); <-ended }
-}
-
-// progressEvery is how often a client hears of a run that has no news.
-const progressEvery = 5 * time.Second

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
@@ -85,12 +86,17 @@ type Options struct {
 	Seal []byte
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as a client may wait that lists tools.
-	Ready  func(context.Context)
+	Ready func(context.Context)
+	// Access, if not nil, returns who may see and call what now; nil rules are no rules.
+	Access func() *access.Rules
 	Logger *slog.Logger // nil means slog.Default()
 	Now    func() time.Time
 }
 
 func (o *Options) setDefaults() {
+	if o.Access == nil {
+		o.Access = func() *access.Rules { return nil }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/lifecycle"
 
@@ -175,20 +176,31 @@ func (ro *roster) abandon(id, owner string) {
 	}
 }
 
-// enter makes a run live. It reports false once nobody enters any more; else the
+// enter makes a run live, within what its principal may have. Without an error the
 // caller calls exit, and underWay.Done after it.
-func (ro *roster) enter(r *run) bool {
+func (ro *roster) enter(r *run, has []access.Grant) error {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if ro.closed {
-		return false
+		return ErrClosed
+	}
+	under := 0
+	for _, other := range ro.live {
+		if other.principal == r.principal {
+			under++
+		}
+	}
+	for _, g := range has {
+		if most := g.Limits().Runs; most > 0 && under >= most {
+			return g.TooMany(under, "runs under way", "wait until one has ended, or end one")
+		}
 	}
 	ro.live[r.id] = r
 	ro.turnLocked()
 	r.session.runs++
 	r.session.ran = true
 	ro.underWay.Add(1)
-	return true
+	return nil
 }
 
 // exit notes that a run is over, and tells those who wait for it.

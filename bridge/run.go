@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/surface"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
@@ -30,8 +31,11 @@ type run struct {
 	runner    *runner
 	session   *session
 	names     catalog.Taken
-	principal string // who may come back for the run
-	secret    secret
+	principal string                   // who may come back for the run
+	groups    []string                 // of the principal, when it began
+	joined    atomic.Pointer[[]string] // the same of the client that it went on for last; nil: none
+	profile   string
+	secret    seal.Secret
 	gate      *gate.Run
 	ctx       context.Context
 	cancel    context.CancelCauseFunc // of ctx; see update
@@ -413,7 +417,7 @@ func (r *run) explain(err error) error {
 	view := r.runner.o.Gate.View()
 	meant := view.Catalog.Owners(unknown.Name)
 	for _, st := range r.runner.o.Upstreams.Status() {
-		shown := func(m catalog.ToolRef) bool { return m.Server == st.Name && view.May(r.gate.Profile, m.Server, m.Tool) } // nothing that the profile hides
+		shown := func(m catalog.ToolRef) bool { return m.Server == st.Name && r.gate.May(view, m.Server, m.Tool) } // nothing that the profile hides
 		if st.State == upstream.Connected || st.State == upstream.Idle || !slices.ContainsFunc(meant, shown) {
 			continue
 		}

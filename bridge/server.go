@@ -9,7 +9,6 @@ package bridge
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/dialogs"
@@ -42,8 +41,7 @@ type Server struct {
 
 	rebuild sync.Mutex        // held while tools are rewritten
 	tools   map[string]string // guarded by rebuild, by name: the tool as it was added
-
-	unlisted atomic.Pointer[[]string] // names of tools that are called without being listed
+	menus   sync.Map          // view and key of a grant -> *menu
 }
 
 // New makes a server that shows the tools of the gate's present view.
@@ -144,7 +142,7 @@ func (s *Server) awaitTools(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		result, err := next(ctx, method, req)
 		if err == nil {
-			s.list(result)
+			s.list(ctx, req.GetExtra(), result)
 		}
 		return result, err
 	}

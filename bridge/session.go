@@ -73,7 +73,7 @@ func (s *Server) newSession(req *mcp.CallToolRequest) *session {
 		owner:   principal(req),
 		remote:  req.Session.ID() != "" || req.Extra != nil && req.Extra.Header != nil,
 		sandbox: s.o.Pool.Session(),
-		handles: handles.New(s.o.Now),
+		handles: s.runner.handles.Of(principal(req)),
 		slots:   make(chan struct{}, maxRuns),
 		prompts: elicit.NewQueue(),
 		can:     elicit.AbilitiesOf(req),

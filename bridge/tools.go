@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"slices"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
 
@@ -18,8 +20,9 @@ import (
 func (s *Server) retool() {
 	s.rebuild.Lock()
 	defer s.rebuild.Unlock()
-	want, unlisted := s.wanted(s.o.Gate.View())
-	s.unlisted.Store(&unlisted) // before clients are told
+	s.menus.Clear() // before clients are told
+	var nobody *access.Rules
+	want := s.wanted(s.o.Gate.View(), nobody.For("", nil), s.o.Full || s.o.Access().Full()).tools
 	for name := range s.tools {
 		if _, ok := want[name]; !ok {
 			s.mcp.RemoveTools(name)
@@ -33,19 +36,9 @@ func (s *Server) retool() {
 			continue
 		}
 		if s.tools[name] != string(text) {
-			s.mcp.AddTool(t.tool, t.handler)
+			s.mcp.AddTool(t.tool, s.admitted(t))
 			s.tools[name] = string(text)
 		}
-	}
-}
-
-// list leaves out of a list of tools those that a client need not see: where every tool
-// of every server is in the descriptions, there is nothing to search. They answer if they
-// are called, since not every client takes notice when a list changes.
-func (s *Server) list(result mcp.Result) {
-	if all, ok := result.(*mcp.ListToolsResult); ok {
-		unlisted := *s.unlisted.Load()
-		all.Tools = slices.DeleteFunc(slices.Clone(all.Tools), func(t *mcp.Tool) bool { return slices.Contains(unlisted, t.Name) })
 	}
 }
 
@@ -54,44 +47,33 @@ type offered struct {
 	handler mcp.ToolHandler
 }
 
-// wanted are the tools that clients may call under a view, by name, and which of them
-// they need not see.
-func (s *Server) wanted(view *gate.View) (all map[string]offered, unlisted []string) {
-	all = make(map[string]offered)
-	offer := func(t *mcp.Tool, h mcp.ToolHandler) { all[t.Name] = offered{t, h} }
-	search := s.o.Full // whether anything must be searched for
-	eval := func(name, title, profile string) {
-		tool, listed := surface.Eval(name, title, view.Sees(profile), view.ReadOnly(profile))
-		search = search || !listed
-		offer(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.eval(ctx, req, profile)
-		})
-	}
-	eval("eval", "Run a script", "")
-	for _, profile := range view.Profiles.Names() {
-		if view.Profiles.Alone() {
-			break
-		}
-		eval("codemode_eval_"+profile, "Run a script ("+profile+")", profile)
-	}
-	sees := view.Sees("").Names()
-	for _, t := range surface.Discovery(s.o.Full) {
-		if slices.Contains(sees, t.Name) {
-			offer(t, s.discover)
-			if !search {
-				unlisted = append(unlisted, t.Name)
+// wanted are the tools that clients of a grant may call under a view.
+func (s *Server) wanted(view *gate.View, g access.Grant, full bool) *menu {
+	m := &menu{tools: make(map[string]offered)}
+	shown := surface.Tools(surface.Options{
+		Evals: g.Evals(policyOf(view)), Full: full, Pauses: len(view.Profiles.Names()) > 0, ReadOnly: view.ReadOnly,
+		Sees: func(profile string) *catalog.View { return view.Within(profile, scope(view, profile, g)) },
+	})
+	for _, t := range shown {
+		var handler mcp.ToolHandler
+		switch t.Kind {
+		case surface.KindEval:
+			handler = func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return s.eval(ctx, req, t.Profile)
 			}
+		case surface.KindDiscovery:
+			handler = s.discover
+		case surface.KindResume:
+			handler = s.evalResume
+		case surface.KindStatus:
+			handler = s.status
+		}
+		m.tools[t.Tool.Name] = offered{t.Tool, handler}
+		if t.Unlisted {
+			m.unlisted = append(m.unlisted, t.Tool.Name)
 		}
 	}
-	if len(view.Profiles.Names()) > 0 { // nothing else asks people, so that a run pauses
-		offer(surface.Resume(), s.evalResume)
-	}
-	if s.o.Full {
-		offer(surface.Status(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.status(ctx, req), nil
-		})
-	}
-	return all, unlisted
+	return m
 }
 
 // Status returns how the bridge is.
@@ -117,12 +99,17 @@ func (s *Server) Status(ctx context.Context) surface.BridgeStatus {
 }
 
 // status answers codemode_status.
-func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	out := s.Status(ctx)
+func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	out, g := s.Status(ctx), s.grant(ctx, req.Extra)
+	out.Servers = slices.DeleteFunc(out.Servers, func(one surface.ServerStatus) bool { return !g.Server(one.Name) })
+	out.Profiles = slices.DeleteFunc(slices.Clone(out.Profiles), func(name string) bool { return !g.Profile(name) })
+	if !g.Everything() { // they may name what this client does not reach
+		out.Problem, out.Held = "", ""
+	}
 	if sess, err := s.session(req); err == nil {
 		open, err := s.o.Gate.Broker().Requests(ctx, approval.Filter{Open: s.o.Now()})
 		if err != nil {
-			return failure("reading the requests: " + err.Error())
+			return failure("reading the requests: " + err.Error()), nil
 		}
 		for _, e := range open {
 			if e.Items[0].Key.Session == sess.id {
@@ -132,7 +119,7 @@ func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.Call
 	}
 	text, err := canon.JSON(out)
 	if err != nil {
-		return failure("writing the status: " + err.Error())
+		return failure("writing the status: " + err.Error()), nil
 	}
-	return &mcp.CallToolResult{StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+	return &mcp.CallToolResult{StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 }

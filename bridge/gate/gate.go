@@ -119,9 +119,6 @@ func New(view *View, o Options) *Gate {
 	if o.Await == nil {
 		o.Await = func(context.Context, string) {}
 	}
-	if o.Turn == nil {
-		o.Turn = func(_ context.Context, _ string, work func()) error { work(); return nil }
-	}
 	if o.Gather == nil {
 		o.Gather = func(context.Context) {}
 	}
@@ -225,7 +222,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	identity, ok := view.Identities[tool.Server]
 	if !ok && tool.Server != "" && view.Identities != nil {
-		return r.refuse(ctx, c, nil, unknownTool(view.Sees(r.Profile), c.Name))
+		return r.refuse(ctx, c, nil, unknownTool(r.Sees(view), c.Name))
 	}
 	args, err := canon.Parse(c.Args) // frozen: nothing changes them from here on
 	if err != nil {

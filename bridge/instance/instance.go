@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"codemode-bridge/bridge/access"
 )
 
 // firstClient is how long an instance that was started waits for a client.
@@ -18,7 +20,7 @@ const firstClient = 30 * time.Second
 
 // A Bridge is what an instance serves its clients with.
 type Bridge struct {
-	// Serve serves one client, until it goes away or ctx ends. It may close the
+	// Serve serves one client, whose profile ctx has ([access.Bound]), until it goes away or ctx ends. It may close the
 	// stream, which ends reading from it; the instance closes the connection.
 	Serve func(ctx context.Context, client io.ReadWriteCloser) error
 	// Status returns the upstream servers, and how many runs there are.
@@ -236,7 +238,7 @@ func (i *Instance) converse(ctx context.Context, c *client) {
 	log.Info("a window has joined", "process", c.conn.pid)
 	// One that no longer reads must not keep the others from ending.
 	defer context.AfterFunc(ctx, func() { c.conn.SetWriteDeadline(time.Now().Add(lastRead)) })()
-	err := i.bridge.Serve(ctx, stream{c.conn, ctx, readTime})
+	err := i.bridge.Serve(access.Bind(ctx, c.conn.bound), stream{c.conn, ctx, readTime})
 	log.Info("a window has gone", "err", err)
 }
 

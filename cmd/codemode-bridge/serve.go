@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/recorder"
@@ -40,6 +42,7 @@ func tuneMemory() {
 // runCommand serves one client on standard input and output.
 func runCommand(con *console) *cobra.Command {
 	var alone bool
+	var profile string
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: cli.NoArgs,
 		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol\nand nothing else; the log goes to standard error and to a file.\n\nThe windows of one user with the same configuration and environment share one background process, which ends\nwith the last of them.",
@@ -52,8 +55,14 @@ func runCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if profile != "" {
+				if _, ok := start.cfg.Profiles.Profile(profile); !ok {
+					_, err := namedProfile(start.cfg.Profiles, profile)
+					return cmp.Or(err, error(&cli.UsageError{Err: errors.New("run --profile takes the name of a profile")}))
+				}
+			}
 			if start.cfg.Windows.Share && !alone {
-				joined, err := joinInstance(c.Context(), con, client, start.cfg, start.looked)
+				joined, err := joinInstance(c.Context(), con, client, start.cfg, start.looked, profile)
 				if joined || err != nil {
 					return err
 				}
@@ -65,7 +74,7 @@ func runCommand(con *console) *cobra.Command {
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				defer p.keepPage(con)()
 				defer p.openNotices(false)()
-				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client, MaxLineLength: -1})
+				err := p.server.Serve(access.Bind(ctx, profile), &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client, MaxLineLength: -1})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
 				}
@@ -73,6 +82,8 @@ func runCommand(con *console) *cobra.Command {
 			})
 		},
 	}
+	c.Flags().StringVarP(&profile, "profile", "p", "", "bind this window to one `profile`: there is eval, with that profile, and no other eval tool")
+	cli.CompleteWith(c, "profile", con.completeProfiles)
 	c.Flags().BoolVar(&alone, "alone", false, "run a separate bridge with its own servers (like windows.share: false)")
 	return c
 }
@@ -185,6 +196,10 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	}
 	if len(h.Tokens) > 0 {
 		o.Tokens = p.tokens
+	}
+	o.SessionsOf = func(name string, groups []string) (int, string) {
+		g := p.config().Rules.For(name, groups)
+		return g.Limits().Sessions, g.Entry()
 	}
 	o.Ready = func() error {
 		if why := p.recorder.Unavailable(); why != "" {
