@@ -28,7 +28,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 # The packages in which goroutines meet: they or their tests have a go
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
-RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
+RACE = ./.ci/mutants ./.ci/release ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview \
 	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed \
 	./bridge/dialogs ./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles \
 	./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \

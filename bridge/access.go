@@ -91,8 +91,11 @@ func (s *Server) Regrant() {
 	s.retool()
 }
 
-// standard is the profile of eval for somebody.
-func (s *Server) standard(g access.Grant) (profile string, err error) {
+// standard is the profile of eval for somebody, unless they name one.
+func (s *Server) standard(g access.Grant, named string) (profile string, err error) {
+	if named != "" {
+		return named, nil
+	}
 	for _, e := range g.Evals(policyOf(s.o.Gate.View())) {
 		if e.Tool == "eval" {
 			return e.Profile, nil

@@ -64,11 +64,9 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 	}
 	by := who.From(ctx)
 	by.Name = requester
-	if profile == "" {
-		var err error
-		if profile, err = s.standard(s.o.Access().For(by.Name, by.Groups)); err != nil {
-			return "", err
-		}
+	profile, err := s.standard(s.o.Access().For(by.Name, by.Groups), profile)
+	if err != nil {
+		return "", err
 	}
 	if s.roster.fetched(requester) >= maxStarted {
 		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)

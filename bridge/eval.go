@@ -65,11 +65,9 @@ func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error)
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
-	if profile == "" {
-		var err error
-		if profile, err = s.standard(s.o.Access().For("", nil)); err != nil {
-			return nil, err
-		}
+	profile, err := s.standard(s.o.Access().For("", nil), profile)
+	if err != nil {
+		return nil, err
 	}
 	sess := s.runner.loose("command line")
 	defer sess.sandbox.Close()
@@ -94,7 +92,7 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return failure(err.Error()), nil
 	}
 	may := s.grant(ctx, req.Extra)
-	profile, err := s.standard(may)
+	profile, err := s.standard(may, "")
 	if err != nil {
 		return failure(err.Error()), nil
 	}

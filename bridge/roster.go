@@ -55,14 +55,15 @@ func (ro *roster) running() int {
 }
 
 // admit returns the session of a connection, which it has made if there is none
-// yet: then first is true.
-func (ro *roster) admit(conn *mcp.ServerSession, made func() *session) (sess *session, first bool, err error) {
+// yet: then first is true. Else it is met again.
+func (ro *roster) admit(conn *mcp.ServerSession, made func() *session, met func(*session)) (sess *session, first bool, err error) {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if ro.closed {
 		return nil, false, ErrClosed
 	}
 	if sess := ro.sessions[conn]; sess != nil {
+		met(sess)
 		return sess, false, nil
 	}
 	sess = made()

@@ -50,7 +50,11 @@ const maxRuns = 16
 // session returns the session that a request came on, and makes it where there
 // is none yet. It ends when the connection does.
 func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
-	sess, first, err := s.roster.admit(req.Session, func() *session { return s.newSession(req) })
+	sess, first, err := s.roster.admit(req.Session, func() *session { return s.newSession(req) }, func(sess *session) {
+		if p := principal(req); sess.owner == "" && p != "" { // what greeted it did not say whose it is
+			sess.owner, sess.handles = p, s.runner.handles.Of(p)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -329,6 +329,8 @@ var sections = []struct{ heading, definition string }{
 	{"`sandbox`", "sandbox"},
 	{"`http`", "http"},
 	{"`http.tokens[]`", "token"},
+	{"`access[]`", "access"},
+	{"`access[].limits`", "accessLimits"},
 	{"`windows`", "windows"},
 	{"`secrets`", "secrets"},
 	{"`scripts`", "scripts"},
