@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/gate"
@@ -17,11 +18,11 @@ import (
 // Who may see and call what is decided anew for each list of tools, for each call of a tool, and
 // at the gate for each call of a script.
 
-// grant is what whoever a request comes from has, at the endpoint or in the window that
+// rightsOf is what whoever a request comes from has, at the endpoint or in the window that
 // it came through.
-func (s *Server) grant(ctx context.Context, extra *mcp.RequestExtra) access.Grant {
+func (o *Options) rightsOf(ctx context.Context, extra *mcp.RequestExtra) access.Rights {
 	p := rpc.Caller(ctx, extra)
-	return s.o.Access().For(p.Name, p.Groups).To(access.Bound(ctx))
+	return o.Access().For(p.Name, p.Groups).To(access.Bound(ctx))
 }
 
 // policyOf are the profiles of a view.
@@ -29,53 +30,59 @@ func policyOf(view *gate.View) access.Policy {
 	return access.Policy{Profiles: view.Profiles.Names(), Default: view.Profiles.Default().Name(), Alone: view.Profiles.Alone()}
 }
 
-// scope is what a grant reaches under a profile; the empty one is what binds eval.
-func scope(view *gate.View, profile string, grants ...access.Grant) gate.Scope {
+// scope is what somebody reaches under a profile; the empty one is what binds eval.
+func scope(view *gate.View, profile string, rights ...access.Rights) gate.Scope {
 	if profile == "" {
 		profile = view.Profiles.Default().Name()
 	}
-	return access.Scope{Profile: profile, Grants: grants}
+	return access.Scope{Profile: profile, Rights: rights}
 }
 
-// A menu is the tools that clients of one grant may call under a view, by name.
+// A menu is the tools that clients of the same rights may call under a view, by name.
 type menu struct {
 	tools    map[string]offered
 	unlisted []string // those that they need not see
 }
 
-func (s *Server) menu(ctx context.Context, extra *mcp.RequestExtra) *menu {
-	view, g := s.o.Gate.View(), s.grant(ctx, extra)
-	key := [...]any{view, g.Key()}
-	if known, ok := s.menus.Load(key); ok {
-		return known.(*menu)
-	}
-	m, _ := s.menus.LoadOrStore(key, s.wanted(view, g, g.Full(s.o.Full)))
-	return m.(*menu)
+// menus are the menus of the present view, by it and by the key of rights.
+type menus struct {
+	s    *Server
+	made sync.Map
 }
 
-// list makes a list of all tools that of one client: those that its principal may call, as they are
-// for them, without those that need not be seen. These answer if they are called, since not every
-// client takes notice when a list changes.
-func (s *Server) list(ctx context.Context, extra *mcp.RequestExtra, result mcp.Result) {
+func (m *menus) of(ctx context.Context, extra *mcp.RequestExtra) *menu {
+	s := m.s
+	view, g := s.o.Gate.View(), s.o.rightsOf(ctx, extra)
+	key := [...]any{view, g.Key()}
+	if known, ok := m.made.Load(key); ok {
+		return known.(*menu)
+	}
+	known, _ := m.made.LoadOrStore(key, s.wanted(view, g, g.Full(s.o.Full)))
+	return known.(*menu)
+}
+
+// list makes a list of all tools that of one client: those that its principal may call, without those that
+// need not be seen. These answer if they are called, since not every client takes notice of changes.
+func (m *menus) list(ctx context.Context, extra *mcp.RequestExtra, result mcp.Result) {
 	all, ok := result.(*mcp.ListToolsResult)
 	if !ok {
 		return
 	}
-	m, tools := s.menu(ctx, extra), []*mcp.Tool{}
+	mine, tools := m.of(ctx, extra), []*mcp.Tool{}
 	for _, t := range all.Tools {
-		if mine, ok := m.tools[t.Name]; ok && !slices.Contains(m.unlisted, t.Name) {
-			tools = append(tools, mine.tool)
+		if one, ok := mine.tools[t.Name]; ok && !slices.Contains(mine.unlisted, t.Name) {
+			tools = append(tools, one.tool)
 		}
 	}
-	if all.Tools = tools; s.o.Access() != nil {
+	if all.Tools = tools; m.s.o.Access() != nil {
 		all.CacheScope = "private" // no cache in between gives it to somebody else
 	}
 }
 
-// admitted has a tool answer only those who may call it. To all others it does not exist.
-func (s *Server) admitted(t offered) mcp.ToolHandler {
+// admitted has tools answer only those who may call it. To all others they do not exist.
+func (m *menus) admitted() mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		mine, ok := s.menu(ctx, req.Extra).tools[req.Params.Name]
+		mine, ok := m.of(ctx, req.Extra).tools[req.Params.Name]
 		if !ok {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", req.Params.Name)}
 		}
@@ -83,8 +90,8 @@ func (s *Server) admitted(t offered) mcp.ToolHandler {
 	}
 }
 
-// Regrant tells clients that they may have other tools: who may call what has changed.
-func (s *Server) Regrant() {
+// AccessChanged tells clients that they may have other tools: who may call what has changed.
+func (s *Server) AccessChanged() {
 	s.rebuild.Lock()
 	delete(s.tools, "eval") // adding it again tells clients
 	s.rebuild.Unlock()
@@ -92,26 +99,25 @@ func (s *Server) Regrant() {
 }
 
 // standard is the profile of eval for somebody, unless they name one.
-func (s *Server) standard(g access.Grant, named string) (profile string, err error) {
+func (o *Options) standard(g access.Rights, named string) (profile string, err error) {
 	if named != "" {
 		return named, nil
 	}
-	for _, e := range g.Evals(policyOf(s.o.Gate.View())) {
+	for _, e := range g.Evals(policyOf(o.Gate.View())) {
 		if e.Tool == "eval" {
 			return e.Profile, nil
 		}
 	}
-	if why := g.Refuses(s.o.Gate.View().Profiles.Default().Name(), ""); why != "" {
+	if why := g.Refuses(o.Gate.View().Profiles.Default().Name(), ""); why != "" {
 		return "", errors.New(why + ": name a profile, or ask whoever runs the bridge for access")
 	}
 	return "", nil
 }
 
-// access is what the run's principal has now: what they had to have when it began, and what
-// the client has that it went on for.
-func (r *run) access() []access.Grant {
+// access is what the run's principal has now, and what the client has that it went on for.
+func (r *run) access() []access.Rights {
 	rules := r.runner.o.Access()
-	all := []access.Grant{rules.For(r.principal, r.groups)}
+	all := []access.Rights{rules.For(r.principal, r.groups)}
 	if now := r.joined.Load(); now != nil {
 		all = append(all, rules.For(r.principal, *now))
 	}

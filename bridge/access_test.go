@@ -80,7 +80,7 @@ func (h *house) give(t *testing.T, entries ...access.Entry) {
 		t.Fatal(wrong)
 	}
 	h.rules.Store(rules)
-	h.Regrant()
+	h.AccessChanged()
 }
 
 type bearer struct{ token string }

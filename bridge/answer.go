@@ -123,7 +123,7 @@ func (r *run) notes() []string {
 		notes = append(notes, how)
 	}
 	notes = append(notes, r.gate.Remarks()...)
-	notes = append(notes, r.names.Notes(r.gate.Sees(r.runner.o.Gate.View()))...)
+	notes = append(notes, r.names.Notes(r.runner.o.Gate.View().Within(r.profile, (*gateHost)(r).Scope()))...)
 	return append(notes, r.end.result.Notes...)
 }
 

@@ -65,7 +65,7 @@ func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error)
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
-	profile, err := s.standard(s.o.Access().For("", nil), profile)
+	profile, err := s.o.standard(s.o.Access().For("", nil), profile)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	may := s.grant(ctx, req.Extra)
-	profile, err := s.standard(may, "")
+	may := s.o.rightsOf(ctx, req.Extra)
+	profile, err := s.o.standard(may, "")
 	if err != nil {
 		return failure(err.Error()), nil
 	}

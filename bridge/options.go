@@ -23,8 +23,10 @@ type Upstreams interface {
 	Status() []upstream.Status
 }
 
-// Where says where runs work.
+// Where says where runs work, and for whom.
 type Where struct {
+	// Access, if not nil, returns who may see and call what now; nil rules are no rules.
+	Access func() *access.Rules
 	// Folder is where the servers run that have no folder of their own; empty if
 	// all have one, as nil says. A run that began in one does not go on in another.
 	Folder func() string
@@ -86,9 +88,7 @@ type Options struct {
 	Seal []byte
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as a client may wait that lists tools.
-	Ready func(context.Context)
-	// Access, if not nil, returns who may see and call what now; nil rules are no rules.
-	Access func() *access.Rules
+	Ready  func(context.Context)
 	Logger *slog.Logger // nil means slog.Default()
 	Now    func() time.Time
 }

@@ -33,7 +33,7 @@ func engineDiffers(p past) *replay.DivergedError {
 func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, error) {
 	defer rn.leases.acquiring.Lock(id)() // a run that is asked for twice is resumed once
 	if r, ok := rn.roster.lookup(id); ok {
-		if !c.may(r.owner()) {
+		if !c.may(r.ownership()) {
 			return nil, ErrNoRun
 		}
 		return r, nil
@@ -58,7 +58,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		}
 		return nil, err
 	}
-	if !c.may(p.owner()) {
+	if !c.may(p.ownership()) {
 		return nil, ErrNoRun
 	}
 	if here := rn.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {

@@ -42,9 +42,11 @@ type ownership struct {
 	profile            string // of the run
 }
 
-func (b *beginning) owner() ownership { return ownership{b.Principal, b.Session, b.Secret, b.Profile} }
+func (b *beginning) ownership() ownership {
+	return ownership{b.Principal, b.Session, b.Secret, b.Profile}
+}
 
-func (r *run) owner() ownership {
+func (r *run) ownership() ownership {
 	return ownership{r.principal, r.session.id, r.secret.Hash, r.profile}
 }
 
@@ -53,7 +55,9 @@ func (c claimant) may(o ownership) bool {
 	switch {
 	case c.anyone:
 		return true
-	case c.principal != o.principal, c.refused != nil && c.refused(o.profile):
+	case c.principal != o.principal:
+		return false
+	case c.refused != nil && c.refused(o.profile):
 		return false
 	case c.principal != "" || c.sealed:
 		return true
@@ -74,7 +78,7 @@ func (s *Server) claimantOf(ctx context.Context, req *mcp.CallToolRequest, secre
 	}
 	c := claimant{principal: principal(req), groups: rpc.Caller(ctx, req.Extra).Groups, secret: secret, by: who, reach: reach(req), conn: req.Session}
 	c.refused = func(profile string) bool {
-		return scope(s.o.Gate.View(), profile, s.grant(ctx, req.Extra)).Refuses("") != ""
+		return scope(s.o.Gate.View(), profile, s.o.rightsOf(ctx, req.Extra)).Refuses("") != ""
 	}
 	if sess := s.roster.sessionOf(req.Session); sess != nil && !sess.brief {
 		c.session = sess.id

@@ -179,7 +179,7 @@ func (ro *roster) abandon(id, owner string) {
 
 // enter makes a run live, within what its principal may have. Without an error the
 // caller calls exit, and underWay.Done after it.
-func (ro *roster) enter(r *run, has []access.Grant) error {
+func (ro *roster) enter(r *run, has []access.Rights) error {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if ro.closed {

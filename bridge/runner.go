@@ -81,7 +81,7 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 // newRun makes a run that is not under way.
 func (rn *runner) newRun(id string, sess *session, principal who.Principal, profile string, fetched bool) *run {
 	r := &run{
-		id: id, runner: rn, session: sess, principal: principal.Name, groups: principal.Groups, profile: profile,
+		id: id, runner: rn, session: sess, owner: owner{principal: principal.Name, groups: principal.Groups}, profile: profile,
 		done:    make(chan struct{}),
 		started: rn.o.Now(), fetched: fetched,
 	}

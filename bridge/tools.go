@@ -20,7 +20,7 @@ import (
 func (s *Server) retool() {
 	s.rebuild.Lock()
 	defer s.rebuild.Unlock()
-	s.menus.Clear() // before clients are told
+	s.menus.made.Clear() // before clients are told
 	var nobody *access.Rules
 	want := s.wanted(s.o.Gate.View(), nobody.For("", nil), s.o.Full || s.o.Access().Full()).tools
 	for name := range s.tools {
@@ -36,7 +36,7 @@ func (s *Server) retool() {
 			continue
 		}
 		if s.tools[name] != string(text) {
-			s.mcp.AddTool(t.tool, s.admitted(t))
+			s.mcp.AddTool(t.tool, s.menus.admitted())
 			s.tools[name] = string(text)
 		}
 	}
@@ -47,8 +47,8 @@ type offered struct {
 	handler mcp.ToolHandler
 }
 
-// wanted are the tools that clients of a grant may call under a view.
-func (s *Server) wanted(view *gate.View, g access.Grant, full bool) *menu {
+// wanted are the tools that clients of the same rights may call under a view.
+func (s *Server) wanted(view *gate.View, g access.Rights, full bool) *menu {
 	m := &menu{tools: make(map[string]offered)}
 	shown := surface.Tools(surface.Options{
 		Evals: g.Evals(policyOf(view)), Full: full, Pauses: len(view.Profiles.Names()) > 0, ReadOnly: view.ReadOnly,
@@ -100,7 +100,7 @@ func (s *Server) Status(ctx context.Context) surface.BridgeStatus {
 
 // status answers codemode_status.
 func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	out, g := s.Status(ctx), s.grant(ctx, req.Extra)
+	out, g := s.Status(ctx), s.o.rightsOf(ctx, req.Extra)
 	out.Servers = slices.DeleteFunc(out.Servers, func(one surface.ServerStatus) bool { return !g.Server(one.Name) })
 	out.Profiles = slices.DeleteFunc(slices.Clone(out.Profiles), func(name string) bool { return !g.Profile(name) })
 	if !g.Everything() { // they may name what this client does not reach

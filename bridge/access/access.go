@@ -205,8 +205,8 @@ func compileGlob(text string) (_ pattern, why, hint string) {
 	return pattern{text, g}, "", ""
 }
 
-// A Grant is what a principal has at one moment.
-type Grant struct {
+// A Rights is what a principal has at one moment.
+type Rights struct {
 	all   bool  // there are no rules
 	rule  *rule // nil: none holds
 	who   string
@@ -215,15 +215,15 @@ type Grant struct {
 	bound string   // the profile of the endpoint or window; empty: none
 }
 
-// To binds the grant to the profile of an endpoint or window, if that is not empty: nothing else is
+// To binds the rights to the profile of an endpoint or window, if that is not empty: nothing else is
 // given there.
-func (g Grant) To(profile string) Grant {
+func (g Rights) To(profile string) Rights {
 	g.bound = profile
 	return g
 }
 
-// Key is the same for grants that give the same.
-func (g Grant) Key() any { return [...]any{g.all, g.rule, g.bound} }
+// Key is the same for rights that give the same.
+func (g Rights) Key() any { return [...]any{g.all, g.rule, g.bound} }
 
 // Full reports whether anybody is shown the full surface.
 func (r *Rules) Full() bool {
@@ -232,15 +232,15 @@ func (r *Rules) Full() bool {
 
 // For returns what a principal has. The groups of one who came with a token of the configuration
 // are those that the configuration says.
-func (r *Rules) For(name string, groups []string) Grant {
+func (r *Rules) For(name string, groups []string) Rights {
 	if r == nil {
-		return Grant{all: true, who: name}
+		return Rights{all: true, who: name}
 	}
 	own, isToken := r.tokens[name]
 	if isToken && name != "" {
 		groups = own
 	}
-	g := Grant{who: name, asked: groups}
+	g := Rights{who: name, asked: groups}
 	for i := range r.entries {
 		if why := r.entries[i].holds(name, groups, isToken); why != "" {
 			g.rule, g.why = &r.entries[i], why
@@ -273,10 +273,10 @@ func (e *rule) holds(name string, groups []string, token bool) string {
 }
 
 // Everything reports whether nothing is said of access.
-func (g Grant) Everything() bool { return g.all }
+func (g Rights) Everything() bool { return g.all }
 
 // Limits are the principal's.
-func (g Grant) Limits() Limits {
+func (g Rights) Limits() Limits {
 	if g.rule == nil {
 		return Limits{}
 	}
@@ -285,7 +285,7 @@ func (g Grant) Limits() Limits {
 
 // Full reports whether the principal is shown the full surface, where the configuration says
 // otherwise for all.
-func (g Grant) Full(otherwise bool) bool {
+func (g Rights) Full(otherwise bool) bool {
 	if g.rule == nil || g.rule.Surface == "" {
 		return otherwise
 	}
@@ -293,7 +293,7 @@ func (g Grant) Full(otherwise bool) bool {
 }
 
 // Asked says where the principal's questions go.
-func (g Grant) Asked() string {
+func (g Rights) Asked() string {
 	if g.rule == nil || g.rule.Asked == "" {
 		return AskedAnywhere
 	}
@@ -302,7 +302,7 @@ func (g Grant) Asked() string {
 
 // Profile reports whether the principal may use a profile. The empty name stands for eval with
 // no profile at all, which only a pattern for all profiles gives.
-func (g Grant) Profile(name string) bool {
+func (g Rights) Profile(name string) bool {
 	if g.bound != "" && name != g.bound {
 		return false
 	}
@@ -314,7 +314,7 @@ func (g Grant) Profile(name string) bool {
 }
 
 // Server reports whether the principal reaches a server.
-func (g Grant) Server(name string) bool {
+func (g Rights) Server(name string) bool {
 	if g.rule == nil || g.rule.Servers == nil {
 		return g.all || g.rule != nil
 	}
@@ -325,7 +325,7 @@ func (g Grant) Server(name string) bool {
 // Refuses says why the principal may not do anything at a server under a profile; empty if they
 // may. The empty server stands for the functions of the bridge itself, and the empty profile
 // for none.
-func (g Grant) Refuses(profile, server string) string {
+func (g Rights) Refuses(profile, server string) string {
 	switch {
 	case g.bound != "" && profile != g.bound:
 		return fmt.Sprintf("this endpoint is for the profile %s alone", g.bound)
@@ -344,7 +344,7 @@ func (g Grant) Refuses(profile, server string) string {
 }
 
 // name is the principal in words.
-func (g Grant) name() string {
+func (g Rights) name() string {
 	if g.who == "" {
 		return "whoever has no name (local)"
 	}
@@ -352,7 +352,7 @@ func (g Grant) name() string {
 }
 
 // Entry says where the entry stands that holds, for messages about it; empty if none does.
-func (g Grant) Entry() string {
+func (g Rights) Entry() string {
 	if g.rule == nil {
 		return ""
 	}
@@ -360,6 +360,6 @@ func (g Grant) Entry() string {
 }
 
 // TooMany says that a limit of the principal is reached, and what to do.
-func (g Grant) TooMany(has int, what, todo string) error {
+func (g Rights) TooMany(has int, what, todo string) error {
 	return fmt.Errorf("%s has %d %s, and %s allows no more: %s", g.name(), has, what, g.Entry(), todo)
 }

@@ -65,7 +65,7 @@ func (r *Rules) Explain(name string, groups []string, p Policy, servers []string
 	return x
 }
 
-func groupsOf(g Grant, groups []string) []string {
+func groupsOf(g Rights, groups []string) []string {
 	if g.all {
 		return groups
 	}
@@ -80,7 +80,7 @@ func (r *Rules) all() []rule {
 }
 
 // given says whether the principal has something that a key of the entry gives by its globs.
-func (g Grant) given(name string, has bool, by func(*rule) globs) Given {
+func (g Rights) given(name string, has bool, by func(*rule) globs) Given {
 	switch {
 	case g.all:
 		return Given{name, true, "nothing is said of access"}

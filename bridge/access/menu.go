@@ -22,7 +22,7 @@ func EvalTool(profile string) string { return "codemode_eval_" + profile }
 
 // Evals are the eval tools that the principal may see and call. At an endpoint or in a window that is
 // bound to a profile there is eval, with that profile, and nothing else.
-func (g Grant) Evals(p Policy) (all []Eval) {
+func (g Rights) Evals(p Policy) (all []Eval) {
 	byDefault := func(profile string) string {
 		if profile == p.Default {
 			return ""
@@ -59,7 +59,7 @@ func (g Grant) Evals(p Policy) (all []Eval) {
 }
 
 // standard is the profile that binds eval for the principal, who has these.
-func (g Grant) standard(p Policy, has []string) (profile string, ok bool) {
+func (g Rights) standard(p Policy, has []string) (profile string, ok bool) {
 	switch {
 	case g.rule == nil:
 		return "", false
@@ -75,17 +75,17 @@ func (g Grant) standard(p Policy, has []string) (profile string, ok bool) {
 	return "", false
 }
 
-// A Scope is what a run under a profile reaches: what all of its grants give. A run has two
+// A Scope is what a run under a profile reaches: what all of its rights give. A run has two
 // if it went on for a client whose groups are others than those it began with.
 type Scope struct {
 	Profile string // the empty name stands for none
-	Grants  []Grant
+	Rights  []Rights
 }
 
 // Key is the same for scopes that reach the same servers.
 func (s Scope) Key() string {
 	var keys []string
-	for _, g := range s.Grants {
+	for _, g := range s.Rights {
 		switch {
 		case g.Refuses(s.Profile, "") != "":
 			return "nothing"
@@ -98,12 +98,12 @@ func (s Scope) Key() string {
 
 // Questions is how many open questions there may be; 0: any number.
 func (s Scope) Questions() (most int) {
-	return Least(s.Grants, func(l Limits) int { return l.Questions })
+	return Least(s.Rights, func(l Limits) int { return l.Questions })
 }
 
-// Least is the strictest of a limit that grants set; 0: none sets it.
-func Least(grants []Grant, of func(Limits) int) (least int) {
-	for _, g := range grants {
+// Least is the strictest of a limit that rights set; 0: none sets it.
+func Least(rights []Rights, of func(Limits) int) (least int) {
+	for _, g := range rights {
 		if n := of(g.Limits()); n > 0 && (least == 0 || n < least) {
 			least = n
 		}
@@ -114,7 +114,7 @@ func Least(grants []Grant, of func(Limits) int) (least int) {
 // Refuses says why a server is out of reach; empty if it is not. The empty server stands for the
 // functions of the bridge itself.
 func (s Scope) Refuses(server string) string {
-	for _, g := range s.Grants {
+	for _, g := range s.Rights {
 		if why := g.Refuses(s.Profile, server); why != "" {
 			return why
 		}

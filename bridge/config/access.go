@@ -30,5 +30,8 @@ func (c *checker) access() {
 			c.at(path, p.Message, p.Hint)
 		}
 	}
-	c.config.Rules = rules
+	c.config.from.rules = rules
 }
+
+// Rules is what Access means; nil if the file does not have it.
+func (c *Config) Rules() *access.Rules { return c.from.rules }

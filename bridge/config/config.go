@@ -78,7 +78,6 @@ type Config struct {
 
 	// Profiles is the policy, built from Evaluation.
 	Profiles *profiles.Set `json:"-"`
-	Rules    *access.Rules `json:"-"`
 	// File is the absolute name of the file.
 	File string `json:"-"`
 	// Digest is of the file's bytes.
@@ -101,6 +100,7 @@ type origin struct {
 	// The secrets that it names, and those of them that were asked for; again reads it
 	// with others.
 	named []placed
+	rules *access.Rules // what Access means
 	found map[secrets.Reference]secrets.Secret
 	again func(map[secrets.Reference]secrets.Secret) (*Config, error)
 }

@@ -222,7 +222,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	identity, ok := view.Identities[tool.Server]
 	if !ok && tool.Server != "" && view.Identities != nil {
-		return r.refuse(ctx, c, nil, unknownTool(r.Sees(view), c.Name))
+		return r.refuse(ctx, c, nil, unknownTool(seen(r, view), c.Name))
 	}
 	args, err := canon.Parse(c.Args) // frozen: nothing changes them from here on
 	if err != nil {

@@ -17,8 +17,8 @@ type Scope interface {
 	Questions() int
 }
 
-// within reports whether a server is in a scope.
-func within(s Scope, server string) bool { return s == nil || s.Refuses(server) == "" }
+// Within reports whether a server is in a scope.
+func Within(s Scope, server string) bool { return s == nil || s.Refuses(server) == "" }
 
 // Within is Sees as far as a scope reaches.
 func (v *View) Within(profile string, s Scope) *catalog.View {
@@ -30,20 +30,20 @@ func (v *View) Within(profile string, s Scope) *catalog.View {
 		return known.(*catalog.View)
 	}
 	sees := v.sees(profile)
-	view, _ := v.seen.LoadOrStore(key, v.Catalog.View(func(server, tool string) bool { return within(s, server) && sees(server, tool) }))
+	view, _ := v.seen.LoadOrStore(key, v.Catalog.View(func(server, tool string) bool { return Within(s, server) && sees(server, tool) }))
 	return view.(*catalog.View)
 }
 
-// Sees is the part of the catalogue that the run may know of.
-func (r *Run) Sees(view *View) *catalog.View { return view.Within(r.Profile, r.host.Scope()) }
+// seen is the part of the catalogue that a run may know of.
+func seen(r *Run, view *View) *catalog.View { return view.Within(r.Profile, r.host.Scope()) }
 
-// May reports whether the script may know of a tool, whether or not it exists.
-func (r *Run) May(view *View, server, tool string) bool {
-	return within(r.host.Scope(), server) && view.May(r.Profile, server, tool)
+// mayKnow reports whether a run may know of a tool, whether or not it exists.
+func mayKnow(r *Run, view *View, server, tool string) bool {
+	return Within(r.host.Scope(), server) && view.May(r.Profile, server, tool)
 }
 
-// mostOpen is how many open questions the owner of the run may have; 0: any number.
-func (r *Run) mostOpen() int {
+// mostOpen is how many open questions the owner of a run may have; 0: any number.
+func mostOpen(r *Run) int {
 	if s := r.host.Scope(); s != nil {
 		return s.Questions()
 	}

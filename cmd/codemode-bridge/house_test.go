@@ -143,6 +143,7 @@ var table = map[string][]string{
 		"bridge/instance",
 		"bridge/knownview",
 		"bridge/ledger",
+		"bridge/lifecycle",
 		"bridge/lines",
 		"bridge/lockfile",
 		"bridge/logfile",

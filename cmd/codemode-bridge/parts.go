@@ -121,9 +121,8 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.awaitList, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Where: bridge.Where{Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
+		Where: bridge.Where{Access: func() *access.Rules { return p.config().Rules() }, Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
-		Access: func() *access.Rules { return p.config().Rules },
 	})
 	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(hidden(cfg, con.Env), con.Env)
@@ -190,7 +189,7 @@ func (p *parts) Close(grace time.Duration) {
 // reconfigure swaps in a configuration that was loaded and checked.
 func (p *parts) reconfigure(cfg *config.Config) {
 	if !reflect.DeepEqual(cfg.Access, p.config().Access) || !reflect.DeepEqual(cfg.HTTP.Tokens, p.config().HTTP.Tokens) {
-		defer p.server.Regrant()
+		defer p.server.AccessChanged()
 	}
 	p.views.Replace(p.configured(cfg), func() {
 		p.mu.Lock()

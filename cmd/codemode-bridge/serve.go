@@ -198,7 +198,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 		o.Tokens = p.tokens
 	}
 	o.SessionsOf = func(name string, groups []string) (int, string) {
-		g := p.config().Rules.For(name, groups)
+		g := p.config().Rules().For(name, groups)
 		return g.Limits().Sessions, g.Entry()
 	}
 	o.Ready = func() error {

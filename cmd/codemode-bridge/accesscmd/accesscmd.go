@@ -50,7 +50,7 @@ func (b *Bridge) explain() *cobra.Command {
 			}
 			policy := access.Policy{Profiles: cfg.Profiles.Names(), Default: cfg.Profiles.Default().Name(), Alone: cfg.Profiles.Alone()}
 			servers := slices.DeleteFunc(cfg.ServerNames(), func(name string) bool { return cfg.Servers[name].Disabled })
-			x := cfg.Rules.Explain(name, groups, policy, servers, cfg.Surface == config.SurfaceFull)
+			x := cfg.Rules().Explain(name, groups, policy, servers, cfg.Surface == config.SurfaceFull)
 			if b.JSON {
 				return b.PrintJSON(x)
 			}
