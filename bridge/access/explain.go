@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"slices"
 )
 
 // An Explanation is what a principal has, and why.
@@ -35,7 +34,7 @@ type Given struct {
 // Explain says what a principal has of these profiles and servers.
 func (r *Rules) Explain(name string, groups []string, p Policy, servers []string, full bool) Explanation {
 	g := r.For(name, groups)
-	x := Explanation{Principal: name, Groups: slices.Concat([]string{}, g.asked, groupsOf(g, groups)), Rules: r != nil, Entry: g.Entry(), Because: g.why,
+	x := Explanation{Principal: name, Groups: append([]string{}, groupsOf(g, groups)...), Rules: r != nil, Entry: g.Entry(), Because: g.why,
 		Tools: []Given{}, Profiles: []Given{}, Servers: []Given{}, Surface: SurfaceDefault, Asked: g.Asked(), Limits: g.Limits()}
 	if g.Full(full) {
 		x.Surface = SurfaceFull
@@ -65,11 +64,12 @@ func (r *Rules) Explain(name string, groups []string, p Policy, servers []string
 	return x
 }
 
+// groupsOf are the groups that counted.
 func groupsOf(g Rights, groups []string) []string {
 	if g.all {
 		return groups
 	}
-	return nil
+	return g.asked
 }
 
 func (r *Rules) all() []rule {

@@ -61,6 +61,9 @@ func runCommand(con *console) *cobra.Command {
 					return cmp.Or(err, error(&cli.UsageError{Err: errors.New("run --profile takes the name of a profile")}))
 				}
 			}
+			if len(start.cfg.Rules().For("", nil).Evals(access.Policy{Profiles: start.cfg.Profiles.Names(), Default: start.cfg.Profiles.Default().Name()})) == 0 {
+				con.Told(`this window sees no tools: access has no entry with "local": true that gives it any (codemode-bridge access explain -)`)
+			}
 			if start.cfg.Windows.Share && !alone {
 				joined, err := joinInstance(c.Context(), con, client, start.cfg, start.looked, profile)
 				if joined || err != nil {
