@@ -119,11 +119,11 @@ func (r *run) notes() []string {
 				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
 		}
 	}
-	if how := r.emitted.Note(r.end.result.Value, !r.session.brief); how != "" {
+	if how := r.emitted.Note(r.end.result.Value, r.lasts()); how != "" {
 		notes = append(notes, how)
 	}
 	notes = append(notes, r.gate.Remarks()...)
-	notes = append(notes, r.names.Notes(r.runner.o.Gate.View().Sees(r.gate.Profile))...)
+	notes = append(notes, r.names.Notes(r.runner.o.Gate.View().Within(r.profile, (*gateHost)(r).Scope()))...)
 	return append(notes, r.end.result.Notes...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/lifecycle"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/surface"
 	"codemode-bridge/bridge/wording"
@@ -259,8 +260,8 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		return failure(err.Error())
 	}
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
-	if a.r.principal == "" && a.r.secret.text != "" {
-		body["resume"] = a.r.secret.text
+	if a.r.principal == "" && a.r.secret.Text != "" {
+		body["resume"] = a.r.secret.Text
 	}
 	at := a.s.o.ApproveAt(a.r.id)
 	if at != "" {
@@ -309,7 +310,7 @@ func (a *attachment) until() (first time.Time) {
 
 // names says in a paused answer which of its members eval_resume takes.
 func (a *attachment) names() string {
-	if a.r.principal == "" && a.r.secret.text != "" {
+	if a.r.principal == "" && a.r.secret.Text != "" {
 		return "the run and resume of this answer"
 	}
 	return fmt.Sprintf("run %q", a.r.id)
@@ -325,7 +326,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
-	r, err := s.runOf(ctx, args.Run, s.claimantOf(req, args.Resume))
+	r, err := s.runOf(ctx, args.Run, s.claimantOf(ctx, req, args.Resume))
 	switch {
 	case errors.Is(err, ErrNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed here; it ended long ago, never was, or began in another session: then eval_resume takes the resume of its paused answer as well", args.Run)), nil
@@ -339,7 +340,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult, error) {
 	req, r := a.req, a.r
 	if req.Params.RequestState != "" {
-		st, err := s.seal.Open(req.Params.RequestState, principal(req), callDigest(req), time.Now())
+		st, err := s.seal.Open(req.Params.RequestState, principal(req), rpc.CallDigest(req), time.Now())
 		if err != nil || st.Run != r.id {
 			return failure(seal.ErrInvalid.Error()), nil
 		}

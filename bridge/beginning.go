@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
@@ -30,6 +31,7 @@ type beginning struct {
 	Session   string          `json:"session"`
 	Client    string          `json:"client"`
 	Principal string          `json:"principal"`
+	Groups    []string        `json:"groups,omitempty"` // of the principal
 	Fetched   bool            `json:"fetched,omitempty"`
 	// Configuration is the one that the run belongs to.
 	Configuration gate.Configuration `json:"configuration,omitzero"`
@@ -57,10 +59,9 @@ type shared struct {
 // forget is called when the view changes.
 func (s *shared) forget() { s.known.Clear() }
 
-// names are what a script under a profile may call. They are the same value
+// names are what a script may call that sees view. They are the same value
 // as long as they are the same names, so that a worker is told only once.
-func (s *shared) names(profile string) *sandbox.Names {
-	view := s.gate.View().Sees(profile)
+func (s *shared) names(view *catalog.View) *sandbox.Names {
 	if known, ok := s.known.Load(view); ok {
 		return known.(*sandbox.Names)
 	}

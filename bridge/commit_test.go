@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/storetest"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -114,7 +115,7 @@ func TestCommitsOfParallelCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if st, _ := b.Run(t.Context(), id); st.State != RunDone || store.count() > 52 || store.has(t, ledger.Outcome) != 50 {
+		if st, _ := b.Run(t.Context(), id); st.State != lifecycle.RunDone || store.count() > 52 || store.has(t, ledger.Outcome) != 50 {
 			t.Errorf("%s after %d commits, with %d outcomes", st.State, store.count(), store.has(t, ledger.Outcome))
 		}
 	})

@@ -10,6 +10,8 @@ import (
 
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
+	who "codemode-bridge/bridge/principal"
 	"codemode-bridge/profiles"
 )
 
@@ -17,39 +19,8 @@ import (
 // approval page and the HTTP API are made of these methods. None of them can
 // answer a question.
 
-// A RunState is what is known of a run at one moment.
-type RunState struct {
-	ID        string
-	Session   string
-	Client    string // the client's own name for itself
-	Requester string // whose token it came with
-	Profile   string // that binds it; empty if none does
-	State     string // one of the words below
-	Started   time.Time
-	Ended     time.Time
-	Calls     int // made so far
-	// Result is what an eval tool would answer, once the run is over. Only
-	// Run fills it in.
-	Result json.RawMessage
-}
-
-// How far a run is.
-const (
-	RunRunning = "running"
-	RunWaiting = "waiting" // for a person
-	RunPaused  = "paused"  // the same, without a worker: it goes on when it is resumed
-	RunDone    = "done"
-	RunFailed  = "failed"
-	RunStopped = "stopped" // before its script ended
-	// RunInterrupted is one whose bridge ended without a word: it goes on when it is
-	// resumed.
-	RunInterrupted = "interrupted"
-)
-
-// Over reports whether the run has ended.
-func (s RunState) Over() bool {
-	return s.State == RunDone || s.State == RunFailed || s.State == RunStopped
-}
+// RunState and its words are those of package lifecycle.
+type RunState = lifecycle.RunState
 
 // Start begins a run that no MCP client asked for. Its questions go to approvers,
 // whatever the profile's fallback. The requester is who started it,
@@ -61,12 +32,18 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 			return "", noProfile(s.o.Gate.View().Profiles, profile)
 		}
 	}
+	by := who.From(ctx)
+	by.Name = requester
+	profile, err := s.o.standard(s.o.Access().For(by.Name, by.Groups), profile)
+	if err != nil {
+		return "", err
+	}
 	if s.roster.fetched(requester) >= maxStarted {
 		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)
 	}
 	sess := s.runner.loose("api")
-	sess.owner, sess.closed = requester, true
-	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input}, nil)
+	sess.owner, sess.closed, sess.handles = requester, true, s.runner.handles.Of(requester)
+	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, by, evalArgs{Code: code, Input: input}, nil)
 	if err != nil {
 		sess.sandbox.Close()
 		return "", err
@@ -157,13 +134,13 @@ func noProfile(of *profiles.Set, name string) error {
 // shown; if that fails, the run ends.
 func (r *run) state() RunState {
 	_ = r.gate.Flush(context.Background())
-	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Requester: r.principal, Profile: r.gate.Bound(), Started: r.started, State: RunRunning, Calls: int(r.made.Load())}
+	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Requester: r.principal, Profile: r.gate.Bound(), Started: r.started, State: lifecycle.RunRunning, Calls: int(r.made.Load())}
 	if r.isDone() {
-		st.Ended, st.State = r.end.at, map[string]string{ledger.Done: RunDone, ledger.Failed: RunFailed, ledger.Stopped: RunStopped}[outcomeOf(r.end.err)]
+		st.Ended, st.State = r.end.at, map[string]string{ledger.Done: lifecycle.RunDone, ledger.Failed: lifecycle.RunFailed, ledger.Stopped: lifecycle.RunStopped}[outcomeOf(r.end.err)]
 		return st
 	}
 	if r.runner.o.Gate.Broker().Waiting(r.id) > 0 {
-		st.State = RunWaiting
+		st.State = lifecycle.RunWaiting
 	}
 	return st
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,7 +89,7 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := b.asked(t)
-			if st, ok := b.Run(t.Context(), id); !ok || st.State != RunWaiting || st.Calls != 1 || st.Requester != "ann" {
+			if st, ok := b.Run(t.Context(), id); !ok || st.State != lifecycle.RunWaiting || st.Calls != 1 || st.Requester != "ann" {
 				t.Errorf("state %+v, %v", st, ok)
 			}
 			if e.Requester != "ann" || e.Run != id {

@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	who "codemode-bridge/bridge/principal"
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/sandbox"
 
@@ -56,7 +57,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	}
 	sess := s.runner.loose(p.Client)
 	defer sess.sandbox.Close()
-	r := s.runner.newRun(id, sess, p.Principal, p.Profile, true)
+	r := s.runner.newRun(id, sess, who.Principal{Name: p.Principal, Groups: p.Groups}, p.Profile, true)
 	defer r.stop(nil)
 	defer close(r.done)
 	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings}, p.Started)

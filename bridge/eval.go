@@ -7,6 +7,8 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
+	who "codemode-bridge/bridge/principal"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/surface"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,11 +20,11 @@ import (
 // answers: it attaches to the run that the state names.
 func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile string) (*mcp.CallToolResult, error) {
 	if text := req.Params.RequestState; text != "" {
-		st, err := s.seal.Open(text, principal(req), callDigest(req), s.o.Now())
+		st, err := s.seal.Open(text, principal(req), rpc.CallDigest(req), s.o.Now())
 		if err != nil {
 			return failure(err.Error()), nil
 		}
-		c := s.claimantOf(req, "")
+		c := s.claimantOf(ctx, req, "")
 		c.sealed = true
 		r, err := s.runOf(ctx, st.Run, c)
 		if err != nil {
@@ -38,12 +40,12 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r, err := s.runner.reattach(ctx, sess, s.claimantOf(req, ""), profile, args)
+	r, err := s.runner.reattach(ctx, sess, s.claimantOf(ctx, req, ""), profile, args)
 	if err != nil {
 		return failure("the same script is paused, and does not go on: " + err.Error()), nil
 	}
 	if r == nil {
-		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
+		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: rpc.TraceOf(req)}, rpc.Caller(ctx, req.Extra), args, nil); err != nil {
 			return failure(err.Error()), nil
 		}
 	}
@@ -52,16 +54,24 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 
 // runOf returns the run that a claimant names, live or resumed.
 func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	return s.runner.resume(ctx, id, c)
+	r, err := s.runner.resume(ctx, id, c)
+	if err == nil {
+		r.joined.Store(&c.groups)
+	}
+	return r, err
 }
 
 // Eval runs one script outside any MCP session, for the command line, and
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
+	profile, err := s.o.standard(s.o.Access().For("", nil), profile)
+	if err != nil {
+		return nil, err
+	}
 	sess := s.runner.loose("command line")
 	defer sess.sandbox.Close()
-	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
+	r, err := s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, who.Principal{}, evalArgs{Code: code, Input: input}, unasked)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +91,12 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client}, nil)
+	may := s.o.rightsOf(ctx, req.Extra)
+	profile, err := s.o.standard(may, "")
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client, Profile: profile}, scoped{scope: scope(s.o.Gate.View(), profile, may)})
 	if err != nil {
 		return failure(err.Error()), nil
 	}

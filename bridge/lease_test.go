@@ -133,7 +133,7 @@ func TestARunThatIsAcquiredIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, ok := b.Run(t.Context(), id)
-	if !ok || st.State != RunPaused || len(b.Runs(t.Context())) != 1 || b.Status(t.Context()).Paused != 1 {
+	if !ok || st.State != lifecycle.RunPaused || len(b.Runs(t.Context())) != 1 || b.Status(t.Context()).Paused != 1 {
 		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs(t.Context())))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
@@ -22,8 +23,10 @@ type Upstreams interface {
 	Status() []upstream.Status
 }
 
-// Where says where runs work.
+// Where says where runs work, and for whom.
 type Where struct {
+	// Access, if not nil, returns who may see and call what now; nil rules are no rules.
+	Access func() *access.Rules
 	// Folder is where the servers run that have no folder of their own; empty if
 	// all have one, as nil says. A run that began in one does not go on in another.
 	Folder func() string
@@ -91,6 +94,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.Access == nil {
+		o.Access = func() *access.Rules { return nil }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 )
 
 // The runs that wait in their journals, and that no bridge has.
@@ -52,9 +53,9 @@ func (l *leases) state(ctx context.Context, k ledger.JournaledRun) RunState {
 			}
 		}
 	}
-	st := RunState{ID: k.Run, State: RunPaused, Started: k.Began}
+	st := RunState{ID: k.Run, State: lifecycle.RunPaused, Started: k.Began}
 	if k.State == ledger.Live && k.Owner != l.o.Bridge { // else this bridge is about to resume it
-		st.State = RunInterrupted
+		st.State = lifecycle.RunInterrupted
 	}
 	if b, ok := b.(beginning); ok {
 		st.Session, st.Client, st.Requester, st.Profile = b.Session, b.Client, b.Principal, b.Profile

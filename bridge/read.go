@@ -3,61 +3,23 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
-	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 )
 
-// methods are what codemode.resources and codemode.prompts have, by the name
-// in scripts.
-var methods = map[string]string{
-	"resources.list": catalog.ListResources, "resources.templates": catalog.ListTemplates, "resources.read": catalog.ReadResource,
-	"prompts.list": catalog.ListPrompts, "prompts.get": catalog.GetPrompt,
-}
-
-// method is what a call of codemode.resources or codemode.prompts is at the
-// gate: the server is taken out of the arguments and put before the name.
+// method is what a call of codemode.resources or codemode.prompts is at the gate.
 func (r *run) method(c sandbox.Call) (path string, args json.RawMessage, err error) {
 	name := "resources." + c.Name
 	if c.Op == sandbox.OpPrompt {
 		name = "prompts." + c.Name
 	}
-	method, ok := methods[name]
-	if !ok {
-		return "", nil, fmt.Errorf("there is no codemode.%s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+	var servers []string
+	for _, st := range r.runner.o.Upstreams.Status() {
+		servers = append(servers, st.Name)
 	}
-	server, args, err := splitServer(c.Args)
-	switch {
-	case err != nil:
-		return "", nil, fmt.Errorf("codemode.%s: %w", name, err)
-	case server != "":
-		return configured(r.runner.o.Upstreams.Status(), server) + "__" + method, args, nil
-	case method == catalog.ReadResource || method == catalog.GetPrompt:
-		return "", nil, fmt.Errorf("codemode.%s: the first argument must be the name of a server", name)
-	}
-	return method, args, nil
-}
-
-// splitServer takes the server's name out of arguments.
-func splitServer(raw json.RawMessage) (server string, rest json.RawMessage, err error) {
-	var args map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return "", nil, fmt.Errorf("the arguments must be an object: %w", err)
-	}
-	if given, ok := args["server"]; ok {
-		if err := json.Unmarshal(given, &server); err != nil || server == "" {
-			return "", nil, fmt.Errorf("the server must be its name, not %s", canon.Cut(string(given), 60))
-		}
-	}
-	delete(args, "server")
-	rest, err = json.Marshal(args)
-	return server, rest, err
+	return catalog.MethodCall(name, c.Args, servers)
 }
 
 // A message is one of a prompt, as a script sees it.
@@ -100,19 +62,4 @@ func (s shelf) prompt(a gate.Answer) (sandbox.Reply, error) {
 	}
 	value, err := json.Marshal(shown)
 	return sandbox.Reply{Value: value}, err
-}
-
-// configured is a server's name as it is configured: scripts know it with "_"
-// in the place of "-".
-func configured(servers []upstream.Status, name string) string {
-	alike := name
-	for _, st := range servers {
-		switch {
-		case st.Name == name:
-			return name
-		case alike == name && strings.ReplaceAll(st.Name, "-", "_") == name:
-			alike = st.Name
-		}
-	}
-	return alike
 }

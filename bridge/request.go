@@ -1,12 +1,8 @@
 package bridge
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"regexp"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,7 +32,7 @@ func reach(req *mcp.CallToolRequest) gate.Reach {
 	}
 }
 
-// principal is who a request comes from: the bearer of a token, or nobody in
+// principal is the name of who a request comes from: the bearer of a token, or nobody in
 // particular.
 func principal(req *mcp.CallToolRequest) string {
 	if req.Extra != nil && req.Extra.TokenInfo != nil {
@@ -44,26 +40,3 @@ func principal(req *mcp.CallToolRequest) string {
 	}
 	return ""
 }
-
-// callDigest is over the tool and the arguments that a state belongs to.
-func callDigest(req *mcp.CallToolRequest) string {
-	args, err := canon.Parse(req.Params.Arguments)
-	text := args.Bytes()
-	if err != nil {
-		text = req.Params.Arguments
-	}
-	sum := sha256.Sum256(append([]byte(req.Params.Name+"\x00"), text...))
-	return hex.EncodeToString(sum[:])
-}
-
-// traceOf is the client's own trace of a request, as W3C Trace Context writes
-// it; empty if it has none.
-func traceOf(req *mcp.CallToolRequest) string {
-	parent, _ := req.Params.Meta["traceparent"].(string)
-	if parts := traceparent.FindStringSubmatch(parent); parts != nil {
-		return parts[1]
-	}
-	return ""
-}
-
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)

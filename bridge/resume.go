@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
+	who "codemode-bridge/bridge/principal"
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/sandbox"
 
@@ -32,7 +33,7 @@ func engineDiffers(p past) *replay.DivergedError {
 func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, error) {
 	defer rn.leases.acquiring.Lock(id)() // a run that is asked for twice is resumed once
 	if r, ok := rn.roster.lookup(id); ok {
-		if !c.may(r.owner()) {
+		if !c.may(r.ownership()) {
 			return nil, ErrNoRun
 		}
 		return r, nil
@@ -57,7 +58,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		}
 		return nil, err
 	}
-	if !c.may(p.owner()) {
+	if !c.may(p.ownership()) {
 		return nil, ErrNoRun
 	}
 	if here := rn.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
@@ -102,19 +103,20 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 	if from := rn.roster.sessionOf(c.conn); from != nil {
 		sess.reflex = from.reflex
 	}
-	r := rn.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
+	sess.handles = rn.handles.Of(p.Principal)
+	r := rn.newRun(id, sess, who.Principal{Name: p.Principal, Groups: p.Groups}, p.Profile, p.Fetched)
 	r.started = p.Started
 	r.names.Restore(p.taken)
 	if c.left {
 		r.update(lifecycle.Event{Kind: lifecycle.Leaves, At: time.Now()})
 	}
-	if r.secret.hash = p.Secret; c.knows(p.Secret) {
-		r.secret.text = c.secret
+	if r.secret.Hash = p.Secret; c.knows(p.Secret) {
+		r.secret.Text = c.secret
 	}
 	rn.keepJournal(r, p.beginning, p.names)
 	r.journal.lease, r.journal.open, r.journal.bytes = lease, true, p.bytes
 	r.replay, r.life.State.Resumed = newReplay(r, p), true
-	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings, Reach: c.reach}
+	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings, Reach: r.reach(c.reach)}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers
 	}

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/bridge/storetest"
@@ -144,7 +145,7 @@ func (f *fleet) startPaused(t testing.TB, b *bench, code string, n int) string {
 		if st.Over() {
 			t.Fatalf("it ended: %s", st.Result)
 		}
-		return st.State == RunWaiting
+		return st.State == lifecycle.RunWaiting
 	})
 	f.open(t, n)
 	return id
@@ -163,7 +164,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 		f.answer(t, e, yes)
 	}
 	second := f.bridge(t, "two", queued())
-	if st, ok := second.Run(t.Context(), id); !ok || st.State != RunPaused || st.Requester != "ci" {
+	if st, ok := second.Run(t.Context(), id); !ok || st.State != lifecycle.RunPaused || st.Requester != "ci" {
 		t.Errorf("before: %+v", st)
 	}
 	res, err := second.Resume(t.Context(), id, "the test", nil)
@@ -245,7 +246,7 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 	f := newFleet()
 	id := f.endsAsking(t, `return await codemode.a__echo({n: 1})`, 1)
 	b := f.bridge(t, "two", queued())
-	for kept, want := range map[ledger.JournaledRun]string{{State: ledger.Paused}: RunPaused, {State: ledger.Live, Owner: "dead"}: RunInterrupted} {
+	for kept, want := range map[ledger.JournaledRun]string{{State: ledger.Paused}: lifecycle.RunPaused, {State: ledger.Live, Owner: "dead"}: lifecycle.RunInterrupted} {
 		f.gone["dead"] = true
 		if _, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.JournaledRun) error { k.State, k.Owner = kept.State, kept.Owner; return nil }); err != nil {
 			t.Fatal(err)
@@ -461,7 +462,7 @@ func TestAPausedRunExpires(t *testing.T) {
 		if err := b.leases.expire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if st, ok := b.Run(t.Context(), id); !ok || st.State != RunPaused {
+		if st, ok := b.Run(t.Context(), id); !ok || st.State != lifecycle.RunPaused {
 			t.Fatalf("%v later: %+v", jump, st)
 		}
 	}
@@ -644,7 +645,7 @@ func TestARunOnItsWayIsPutOff(t *testing.T) {
 	if err := <-over; !errors.Is(err, left) {
 		t.Errorf("it ends with %v", err)
 	}
-	if st, ok := second.Run(t.Context(), id); !ok || st.State != RunPaused {
+	if st, ok := second.Run(t.Context(), id); !ok || st.State != lifecycle.RunPaused {
 		t.Errorf("it is %+v (%v)", st, ok)
 	}
 	second.roster.stop(other, "the test")

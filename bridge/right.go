@@ -1,16 +1,14 @@
 package bridge
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base32"
-	"strings"
+	"context"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/rpc"
+	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,11 +21,14 @@ import (
 // A claimant is who resumes a run, and how people are reached from there.
 type claimant struct {
 	principal string
-	session   string // that they come from; empty for none
-	secret    string // of the run, if they have it
-	sealed    bool   // they have a state that this bridge, or one like it, sealed for the run
-	by        string // in words, for the record
-	anyone    bool   // whoever's run it is: the person who runs the bridge
+	groups    []string
+	refused   func(profile string) bool // whether they may not use a profile; nil: they may use all
+	session   string                    // that they come from; empty for none
+	standard  string                    // what binds eval now for runs that name no profile
+	secret    string                    // of the run, if they have it
+	sealed    bool                      // they have a state that this bridge, or one like it, sealed for the run
+	by        string                    // in words, for the record
+	anyone    bool                      // whoever's run it is: the person who runs the bridge
 	reach     gate.Reach
 	conn      *mcp.ServerSession // nil on the command line
 	unasked   func(*approval.DeniedError)
@@ -38,11 +39,16 @@ type claimant struct {
 type ownership struct {
 	principal, session string
 	secret             []byte // its SHA-256
+	profile            string // of the run
 }
 
-func (b *beginning) owner() ownership { return ownership{b.Principal, b.Session, b.Secret} }
+func (b *beginning) ownership() ownership {
+	return ownership{b.Principal, b.Session, b.Secret, b.Profile}
+}
 
-func (r *run) owner() ownership { return ownership{r.principal, r.session.id, r.secret.hash} }
+func (r *run) ownership() ownership {
+	return ownership{r.principal, r.session.id, r.secret.Hash, r.profile}
+}
 
 // may reports whether the claimant has a right to a run.
 func (c claimant) may(o ownership) bool {
@@ -50,6 +56,8 @@ func (c claimant) may(o ownership) bool {
 	case c.anyone:
 		return true
 	case c.principal != o.principal:
+		return false
+	case c.refused != nil && c.refused(o.profile):
 		return false
 	case c.principal != "" || c.sealed:
 		return true
@@ -60,33 +68,18 @@ func (c claimant) may(o ownership) bool {
 }
 
 // knows reports whether the claimant has the secret with this SHA-256.
-func (c claimant) knows(secret []byte) bool {
-	sum := sha256.Sum256([]byte(c.secret))
-	return c.secret != "" && len(secret) == len(sum) && subtle.ConstantTimeCompare(sum[:], secret) == 1
-}
-
-// A secret lets somebody without a principal go on with a run from another
-// session.
-type secret struct {
-	text string // empty where only its hash is known
-	hash []byte // SHA-256, which is what is kept
-}
-
-func newSecret() secret {
-	var random [16]byte
-	rand.Read(random[:])
-	text := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random[:]))
-	hash := sha256.Sum256([]byte(text))
-	return secret{text, hash[:]}
-}
+func (c claimant) knows(secret []byte) bool { return seal.Secret{Text: c.secret}.Has(secret) }
 
 // claimantOf is the client of a request, with the run's secret if it sent one.
-func (s *Server) claimantOf(req *mcp.CallToolRequest, secret string) claimant {
+func (s *Server) claimantOf(ctx context.Context, req *mcp.CallToolRequest, secret string) claimant {
 	who := "a client that calls itself nothing"
 	if info := req.ClientInfo(); info != nil && info.Name != "" {
 		who = "client " + canon.Cut(info.Name, 100)
 	}
-	c := claimant{principal: principal(req), secret: secret, by: who, reach: reach(req), conn: req.Session}
+	c := claimant{principal: principal(req), groups: rpc.Caller(ctx, req.Extra).Groups, secret: secret, by: who, reach: reach(req), conn: req.Session}
+	c.refused = func(profile string) bool {
+		return scope(s.o.Gate.View(), profile, s.o.rightsOf(ctx, req.Extra)).Refuses("") != ""
+	}
 	if sess := s.roster.sessionOf(req.Session); sess != nil && !sess.brief {
 		c.session = sess.id
 	}

@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -196,8 +197,8 @@ return got`
 // Going on with a run of nobody in particular takes its session or its secret,
 // here and elsewhere.
 func TestTheRightToARun(t *testing.T) {
-	made, other := newSecret(), newSecret()
-	secret, sum := made.text, made.hash
+	made, other := seal.NewSecret(), seal.NewSecret()
+	secret, sum := made.Text, made.Hash
 	nobodys := ownership{session: "s1", secret: sum}
 	anns := ownership{principal: "ann", session: "s1", secret: sum}
 	for _, row := range []struct {
@@ -211,7 +212,7 @@ func TestTheRightToARun(t *testing.T) {
 		{"no session", claimant{}, nobodys, false},
 		{"no session, of a run without one", claimant{}, ownership{}, false},
 		{"its secret", claimant{session: "s2", secret: secret}, nobodys, true},
-		{"another secret", claimant{session: "s2", secret: other.text}, nobodys, false},
+		{"another secret", claimant{session: "s2", secret: other.Text}, nobodys, false},
 		{"a part of its secret", claimant{secret: secret[:20]}, nobodys, false},
 		{"a secret, of a run that has none", claimant{secret: secret}, ownership{session: "s1"}, false},
 		{"a state that we sealed", claimant{sealed: true}, nobodys, true},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/lifecycle"
 
@@ -54,14 +55,15 @@ func (ro *roster) running() int {
 }
 
 // admit returns the session of a connection, which it has made if there is none
-// yet: then first is true.
-func (ro *roster) admit(conn *mcp.ServerSession, made func() *session) (sess *session, first bool, err error) {
+// yet: then first is true. Else it is met again.
+func (ro *roster) admit(conn *mcp.ServerSession, made func() *session, met func(*session)) (sess *session, first bool, err error) {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if ro.closed {
 		return nil, false, ErrClosed
 	}
 	if sess := ro.sessions[conn]; sess != nil {
+		met(sess)
 		return sess, false, nil
 	}
 	sess = made()
@@ -175,20 +177,31 @@ func (ro *roster) abandon(id, owner string) {
 	}
 }
 
-// enter makes a run live. It reports false once nobody enters any more; else the
+// enter makes a run live, within what its principal may have. Without an error the
 // caller calls exit, and underWay.Done after it.
-func (ro *roster) enter(r *run) bool {
+func (ro *roster) enter(r *run, has []access.Rights) error {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if ro.closed {
-		return false
+		return ErrClosed
+	}
+	under := 0
+	for _, other := range ro.live {
+		if other.principal == r.principal {
+			under++
+		}
+	}
+	for _, g := range has {
+		if most := g.Limits().Runs; most > 0 && under >= most {
+			return g.TooMany(under, "runs under way", "wait until one has ended, or end one")
+		}
 	}
 	ro.live[r.id] = r
 	ro.turnLocked()
 	r.session.runs++
 	r.session.ran = true
 	ro.underWay.Add(1)
-	return true
+	return nil
 }
 
 // exit notes that a run is over, and tells those who wait for it.

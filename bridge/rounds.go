@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/forms"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,7 +70,7 @@ func (a *statelessAsker) inputRequired(all []approval.Request) *mcp.CallToolResu
 	}
 	a.s.runner.leave(a.r)
 	now := time.Now()
-	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
+	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: rpc.CallDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
 		Missed: map[string]string{}, Left: a.left, Given: a.s.o.Now(), Expires: now.Add(stateFor)}
 	inputs := mcp.InputRequestMap{}
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) { // again: they have more time now

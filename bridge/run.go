@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/surface"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
@@ -26,22 +27,23 @@ import (
 // A run is one execution of a script. It has a goroutine and a context of its
 // own: a request is attached to it and does not own it.
 type run struct {
-	id        string
-	runner    *runner
-	session   *session
-	names     catalog.Taken
-	principal string // who may come back for the run
-	secret    secret
-	gate      *gate.Run
-	ctx       context.Context
-	cancel    context.CancelCauseFunc // of ctx; see update
-	journal   *journal                // nil: none is kept
-	replay    *replayed               // nil: the run was never suspended
-	limits    limits
-	fetched   bool // its answer is fetched later: no request waits at it from the start
-	unasked   func(*approval.DeniedError)
-	elicit    *elicit.Client // what upstream servers say and ask
-	started   time.Time
+	id      string
+	runner  *runner
+	session *session
+	names   catalog.Taken
+	owner
+	profile string
+	secret  seal.Secret
+	gate    *gate.Run
+	ctx     context.Context
+	cancel  context.CancelCauseFunc // of ctx; see update
+	journal *journal                // nil: none is kept
+	replay  *replayed               // nil: the run was never suspended
+	limits  limits
+	fetched bool // its answer is fetched later: no request waits at it from the start
+	unasked func(*approval.DeniedError)
+	elicit  *elicit.Client // what upstream servers say and ask
+	started time.Time
 
 	end  end           // not to be read before done is closed
 	done chan struct{} // closed when the run has ended, or goes on elsewhere
@@ -52,6 +54,13 @@ type run struct {
 
 	made, answered atomic.Int64 // calls
 	emitted        handles.Emitted
+}
+
+// An owner is who may come back for a run.
+type owner struct {
+	principal string
+	groups    []string                 // of the principal, when it began
+	joined    atomic.Pointer[[]string] // the same of the client that it went on for last; nil: none
 }
 
 // limits are what bounds a run.
@@ -414,7 +423,9 @@ func (r *run) explain(err error) error {
 	view := r.runner.o.Gate.View()
 	meant := view.Catalog.Owners(unknown.Name)
 	for _, st := range r.runner.o.Upstreams.Status() {
-		shown := func(m catalog.ToolRef) bool { return m.Server == st.Name && view.May(r.gate.Profile, m.Server, m.Tool) } // nothing that the profile hides
+		shown := func(m catalog.ToolRef) bool {
+			return m.Server == st.Name && view.May(r.profile, m.Server, m.Tool) && gate.Within((*gateHost)(r).Scope(), m.Server)
+		} // nothing that the profile hides
 		if st.State == upstream.Connected || st.State == upstream.Idle || !slices.ContainsFunc(meant, shown) {
 			continue
 		}

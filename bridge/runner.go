@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/forms"
@@ -17,42 +18,51 @@ import (
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
+	who "codemode-bridge/bridge/principal"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 )
 
 // A runner starts runs, anew or from their journals, and carries them out.
 type runner struct {
-	o      *Options
-	roster *roster
-	leases *leases
-	shared shared
-	levels elicit.Levels   // of logging, that clients want
-	seed   func(*[32]byte) // makes the seed of a run
+	o       *Options
+	roster  *roster
+	leases  *leases
+	shared  shared
+	levels  elicit.Levels // of logging, that clients want
+	handles *handles.Keeper
+	turns   access.Turns    // of principals with limits.workers
+	seed    func(*[32]byte) // makes the seed of a run
 }
 
 func newRunner(o *Options, ro *roster, l *leases) *runner {
-	return &runner{o: o, roster: ro, leases: l, shared: shared{gate: o.Gate, log: o.Logger}, seed: func(seed *[32]byte) { rand.Read(seed[:]) }}
+	return &runner{o: o, roster: ro, leases: l, shared: shared{gate: o.Gate, log: o.Logger}, handles: handles.NewKeeper(o.Now), seed: func(seed *[32]byte) { rand.Read(seed[:]) }}
 }
 
 // start begins a run of a script. An error means that there is no run.
-func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, principal string, args evalArgs, unasked func(*approval.DeniedError)) (*run, error) {
+func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, principal who.Principal, args evalArgs, unasked func(*approval.DeniedError)) (*run, error) {
 	r := rn.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
 	r.unasked = unasked
+	if s := (*gateHost)(r).Scope(); s != nil && s.Refuses("") != "" {
+		r.cancel(nil)
+		return nil, errors.New(s.Refuses("") + ": ask whoever runs the bridge for access")
+	}
 	o.Folder = rn.o.Folder()
 	o.Workspace = rn.o.Workspace(ctx, sess.conn, sess.remote || o.Reach == gate.ByApprovers)
+	o.Reach = r.reach(o.Reach)
 	r.identify(&o, args)
 	if analysis.Enumerates(args.Code) {
 		rn.o.Gate.Gather(ctx)
 	}
-	names := rn.shared.names(o.Profile)
+	names := rn.shared.names(rn.o.Gate.View().Within(o.Profile, (*gateHost)(r).Scope()))
 	script := rn.script(r, args, names)
 	rn.seed(&script.Seed)
-	r.secret = newSecret()
+	r.secret = seal.NewSecret()
 	rn.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
-		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Fetched: r.fetched,
-		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.hash,
+		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: r.principal, Groups: r.groups, Fetched: r.fetched,
+		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.Hash,
 	}, names)
 	var err error
 	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err == nil && r.fetched {
@@ -69,9 +79,9 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 }
 
 // newRun makes a run that is not under way.
-func (rn *runner) newRun(id string, sess *session, principal, profile string, fetched bool) *run {
+func (rn *runner) newRun(id string, sess *session, principal who.Principal, profile string, fetched bool) *run {
 	r := &run{
-		id: id, runner: rn, session: sess, principal: principal,
+		id: id, runner: rn, session: sess, owner: owner{principal: principal.Name, groups: principal.Groups}, profile: profile,
 		done:    make(chan struct{}),
 		started: rn.o.Now(), fetched: fetched,
 	}
@@ -108,12 +118,12 @@ func (rn *runner) script(r *run, args evalArgs, names *sandbox.Names) sandbox.Sc
 
 // launch has a run under way, in a goroutine of its own.
 func (rn *runner) launch(r *run, script sandbox.Script) error {
-	if !rn.roster.enter(r) {
-		r.stop(ErrClosed)
+	if err := rn.roster.enter(r, r.access()); err != nil {
+		r.stop(err)
 		if r.replay != nil { // it stays as it was
-			return ErrClosed
+			return err
 		}
-		return errors.Join(ErrClosed, r.gate.End(r.ctx, outcomeOf(ErrClosed), ErrClosed.Error(), r.journal.ending(0, rn.o.Now())))
+		return errors.Join(err, r.gate.End(r.ctx, outcomeOf(err), err.Error(), r.journal.ending(0, rn.o.Now())))
 	}
 	go func() {
 		defer rn.roster.underWay.Done()
@@ -132,10 +142,15 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 	ctx := r.ctx
 	select {
 	case r.session.slots <- struct{}{}:
-		if r.replay == nil { // else it begins once it is where it was
-			r.update(lifecycle.Event{Kind: lifecycle.Begins})
+		if done, err := rn.takeTurn(ctx, r); err != nil {
+			r.end.err = err
+		} else {
+			if r.replay == nil { // else it begins once it is where it was
+				r.update(lifecycle.Event{Kind: lifecycle.Begins})
+			}
+			r.end.result, r.end.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
+			done()
 		}
-		r.end.result, r.end.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
 		<-r.session.slots
 	case <-ctx.Done():
 		r.end.err = context.Cause(ctx)

@@ -9,7 +9,6 @@ package bridge
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/dialogs"
@@ -42,8 +41,7 @@ type Server struct {
 
 	rebuild sync.Mutex        // held while tools are rewritten
 	tools   map[string]string // guarded by rebuild, by name: the tool as it was added
-
-	unlisted atomic.Pointer[[]string] // names of tools that are called without being listed
+	menus   menus
 }
 
 // New makes a server that shows the tools of the gate's present view.
@@ -54,6 +52,7 @@ func New(o Options) *Server {
 		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s := &Server{o: &o, roster: newRoster(), began: o.Now(), seal: sealing, dialogs: dialogs.New(), tools: make(map[string]string)}
+	s.menus.s = s
 	s.leases = newLeases(s.o, s.roster)
 	s.runner = newRunner(s.o, s.roster, s.leases)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
@@ -144,7 +143,7 @@ func (s *Server) awaitTools(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		result, err := next(ctx, method, req)
 		if err == nil {
-			s.list(result)
+			s.menus.list(ctx, req.GetExtra(), result)
 		}
 		return result, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,7 +32,7 @@ func (a *sessionAsker) putServerRequest(ctx context.Context, q *elicit.Request) 
 
 // serverRequestRequired puts a server request to a stateless client, by answering.
 func (a *statelessAsker) serverRequestRequired(q *elicit.Request) *mcp.CallToolResult {
-	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{q.ID(): q.Digest()}, Missed: a.missed, Left: a.left, Round: a.round + 1, Given: a.s.o.Now(), Expires: time.Now().Add(stateFor)}
+	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: rpc.CallDigest(a.req), Asked: map[string]string{q.ID(): q.Digest()}, Missed: a.missed, Left: a.left, Round: a.round + 1, Given: a.s.o.Now(), Expires: time.Now().Add(stateFor)}
 	sealed, err := a.s.seal.Close(st)
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())

@@ -50,7 +50,11 @@ const maxRuns = 16
 // session returns the session that a request came on, and makes it where there
 // is none yet. It ends when the connection does.
 func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
-	sess, first, err := s.roster.admit(req.Session, func() *session { return s.newSession(req) })
+	sess, first, err := s.roster.admit(req.Session, func() *session { return s.newSession(req) }, func(sess *session) {
+		if p := principal(req); sess.owner == "" && p != "" { // what greeted it did not say whose it is
+			sess.owner, sess.handles = p, s.runner.handles.Of(p)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +77,7 @@ func (s *Server) newSession(req *mcp.CallToolRequest) *session {
 		owner:   principal(req),
 		remote:  req.Session.ID() != "" || req.Extra != nil && req.Extra.Header != nil,
 		sandbox: s.o.Pool.Session(),
-		handles: handles.New(s.o.Now),
+		handles: s.runner.handles.Of(principal(req)),
 		slots:   make(chan struct{}, maxRuns),
 		prompts: elicit.NewQueue(),
 		can:     elicit.AbilitiesOf(req),

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
-	"codemode-bridge/bridge/upstream"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,8 +20,9 @@ import (
 func (s *Server) retool() {
 	s.rebuild.Lock()
 	defer s.rebuild.Unlock()
-	want, unlisted := s.wanted(s.o.Gate.View())
-	s.unlisted.Store(&unlisted) // before clients are told
+	s.menus.made.Clear() // before clients are told
+	var nobody *access.Rules
+	want := s.wanted(s.o.Gate.View(), nobody.For("", nil), s.o.Full || s.o.Access().Full()).tools
 	for name := range s.tools {
 		if _, ok := want[name]; !ok {
 			s.mcp.RemoveTools(name)
@@ -35,19 +36,9 @@ func (s *Server) retool() {
 			continue
 		}
 		if s.tools[name] != string(text) {
-			s.mcp.AddTool(t.tool, t.handler)
+			s.mcp.AddTool(t.tool, s.menus.admitted())
 			s.tools[name] = string(text)
 		}
-	}
-}
-
-// list leaves out of a list of tools those that a client need not see: where every tool
-// of every server is in the descriptions, there is nothing to search. They answer if they
-// are called, since not every client takes notice when a list changes.
-func (s *Server) list(result mcp.Result) {
-	if all, ok := result.(*mcp.ListToolsResult); ok {
-		unlisted := *s.unlisted.Load()
-		all.Tools = slices.DeleteFunc(slices.Clone(all.Tools), func(t *mcp.Tool) bool { return slices.Contains(unlisted, t.Name) })
 	}
 }
 
@@ -56,87 +47,40 @@ type offered struct {
 	handler mcp.ToolHandler
 }
 
-// wanted are the tools that clients may call under a view, by name, and which of them
-// they need not see.
-func (s *Server) wanted(view *gate.View) (all map[string]offered, unlisted []string) {
-	all = make(map[string]offered)
-	offer := func(t *mcp.Tool, h mcp.ToolHandler) { all[t.Name] = offered{t, h} }
-	search := s.o.Full // whether anything must be searched for
-	eval := func(name, title, profile string) {
-		tool, listed := surface.Eval(name, title, view.Sees(profile), view.ReadOnly(profile))
-		search = search || !listed
-		offer(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.eval(ctx, req, profile)
-		})
-	}
-	eval("eval", "Run a script", "")
-	for _, profile := range view.Profiles.Names() {
-		if view.Profiles.Alone() {
-			break
-		}
-		eval("codemode_eval_"+profile, "Run a script ("+profile+")", profile)
-	}
-	sees := view.Sees("").Names()
-	for _, t := range surface.Discovery(s.o.Full) {
-		if slices.Contains(sees, t.Name) {
-			offer(t, s.discover)
-			if !search {
-				unlisted = append(unlisted, t.Name)
+// wanted are the tools that clients of the same rights may call under a view.
+func (s *Server) wanted(view *gate.View, g access.Rights, full bool) *menu {
+	m := &menu{tools: make(map[string]offered)}
+	shown := surface.Tools(surface.Options{
+		Evals: g.Evals(policyOf(view)), Full: full, Pauses: len(view.Profiles.Names()) > 0, ReadOnly: view.ReadOnly,
+		Sees: func(profile string) *catalog.View { return view.Within(profile, scope(view, profile, g)) },
+	})
+	for _, t := range shown {
+		var handler mcp.ToolHandler
+		switch t.Kind {
+		case surface.KindEval:
+			handler = func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return s.eval(ctx, req, t.Profile)
 			}
+		case surface.KindDiscovery:
+			handler = s.discover
+		case surface.KindResume:
+			handler = s.evalResume
+		case surface.KindStatus:
+			handler = s.status
+		}
+		m.tools[t.Tool.Name] = offered{t.Tool, handler}
+		if t.Unlisted {
+			m.unlisted = append(m.unlisted, t.Tool.Name)
 		}
 	}
-	if len(view.Profiles.Names()) > 0 { // nothing else asks people, so that a run pauses
-		offer(surface.Resume(), s.evalResume)
-	}
-	if s.o.Full {
-		offer(surface.Status(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.status(ctx, req), nil
-		})
-	}
-	return all, unlisted
-}
-
-// A Status is how the bridge is, at one moment.
-type Status struct {
-	Servers  []ServerStatus  `json:"servers"`
-	Sandbox  any             `json:"sandbox"`
-	Profiles []string        `json:"profiles"`
-	Policy   string          `json:"policy_revision"`
-	Catalog  string          `json:"catalog_revision"`
-	Runs     int             `json:"runs"`
-	Asking   approval.Counts `json:"asking"` // of all sessions
-	Paused   int             `json:"paused"` // runs that wait without a bridge
-	// Requests are the asking session's own that wait for a person. Their
-	// arguments are for the person alone.
-	Requests []string `json:"requests,omitempty"`
-	Problem  string   `json:"config_problem,omitempty"`
-	Held     string   `json:"config_held,omitempty"`
-	Audit    string   `json:"audit_problem,omitempty"`
-}
-
-// A ServerStatus is one upstream server in a Status.
-type ServerStatus struct {
-	Name     string              `json:"name"`
-	State    string              `json:"state"`
-	Why      string              `json:"why,omitempty"`
-	Tools    int                 `json:"tools"`
-	Since    time.Time           `json:"since"`              // of the state
-	Until    time.Time           `json:"until,omitzero"`     // when a server that fails is tried again
-	Failures int                 `json:"failures,omitempty"` // in a row, to connect or of calls
-	Answered time.Time           `json:"answered,omitzero"`  // when it last answered a call or a listing
-	Box      *upstream.BoxStatus `json:"box,omitempty"`
+	return m
 }
 
 // Status returns how the bridge is.
-func (s *Server) Status(ctx context.Context) Status {
+func (s *Server) Status(ctx context.Context) surface.BridgeStatus {
 	view := s.o.Gate.View()
-	var out Status
-	for _, st := range s.o.Upstreams.Status() {
-		out.Servers = append(out.Servers, ServerStatus{
-			Name: st.Name, State: string(st.State), Why: st.Why(), Tools: st.Tools,
-			Since: st.Since, Until: st.Until, Failures: st.Failures, Answered: st.Answered, Box: st.BoxStatus(),
-		})
-	}
+	var out surface.BridgeStatus
+	out.Servers = surface.ServersOf(s.o.Upstreams.Status())
 	out.Sandbox, out.Profiles = s.o.Pool.Status(), view.Profiles.Names()
 	out.Policy, out.Catalog = view.Profiles.Revision(), view.Catalog.Revision()
 	out.Asking = s.o.Gate.Broker().Counts("")
@@ -155,12 +99,17 @@ func (s *Server) Status(ctx context.Context) Status {
 }
 
 // status answers codemode_status.
-func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	out := s.Status(ctx)
+func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	out, g := s.Status(ctx), s.o.rightsOf(ctx, req.Extra)
+	out.Servers = slices.DeleteFunc(out.Servers, func(one surface.ServerStatus) bool { return !g.Server(one.Name) })
+	out.Profiles = slices.DeleteFunc(slices.Clone(out.Profiles), func(name string) bool { return !g.Profile(name) })
+	if !g.Everything() { // they may name what this client does not reach
+		out.Problem, out.Held = "", ""
+	}
 	if sess, err := s.session(req); err == nil {
 		open, err := s.o.Gate.Broker().Requests(ctx, approval.Filter{Open: s.o.Now()})
 		if err != nil {
-			return failure("reading the requests: " + err.Error())
+			return failure("reading the requests: " + err.Error()), nil
 		}
 		for _, e := range open {
 			if e.Items[0].Key.Session == sess.id {
@@ -170,7 +119,7 @@ func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.Call
 	}
 	text, err := canon.JSON(out)
 	if err != nil {
-		return failure("writing the status: " + err.Error())
+		return failure("writing the status: " + err.Error()), nil
 	}
-	return &mcp.CallToolResult{StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+	return &mcp.CallToolResult{StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 }

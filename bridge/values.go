@@ -77,10 +77,13 @@ func (e *toolError) content() []any {
 	return append(all, e.shelf.media(e.answer)...)
 }
 
+// lasts reports whether a later script could read what this one leaves behind.
+func (r *run) lasts() bool { return !r.session.brief || r.principal != "" }
+
 // fit is a result as the model gets it: whole, or summarised with a handle to the
 // whole, unless no later script could read that.
 func (r *run) fit(value json.RawMessage) json.RawMessage {
-	if r.session.brief {
+	if !r.lasts() {
 		return handles.Fit(value, r.limits.result, nil)
 	}
 	return handles.Fit(value, r.limits.result, r.session.handles)

@@ -75,6 +75,7 @@ const (
 	KindRisk         Kind = "risk"          // why the risk is what it is
 	KindChanged      Kind = "changed"       // the tool is not the one that a person accepted
 	KindQuarantine   Kind = "quarantine"    // nobody has accepted the tool's present definition
+	KindAccess       Kind = "access"        // who makes the call does not reach the server, or may not use the profile
 	KindOwnFile      Kind = "own_file"      // the built-in denial
 	KindGateDisabled Kind = "gate_disabled" // an ask became an allow
 	KindPolicyError  Kind = "policy_error"  // deciding went wrong, so: deny
@@ -234,7 +235,7 @@ func (r Reason) String() string {
 
 // kindRank orders reasons of one disposition.
 var kindRank = map[Kind]int{
-	KindGateDisabled: -3, KindPolicyError: -2, KindQuarantine: -1, KindOwnFile: 0,
+	KindGateDisabled: -3, KindPolicyError: -2, KindQuarantine: -1, KindAccess: -1, KindOwnFile: 0,
 	KindChanged: 1, KindDenylist: 2, KindAsklist: 3, KindRule: 4, KindAllowlist: 5, KindNotListed: 6, KindDefault: 7, KindRisk: 8,
 }
 

@@ -81,6 +81,26 @@ func (qs *questions) full(r Request) bool {
 	return qs.limiter.full(r, open)
 }
 
+// crowded refuses a request whose requester has as many open questions as they may have.
+func (qs *questions) crowded(r Request) (Verdict, bool) {
+	open := 0
+	for _, q := range qs.open {
+		if q.request.Requester == r.Requester {
+			open++
+		}
+	}
+	for _, w := range qs.queue {
+		if w.request.Requester == r.Requester {
+			open++
+		}
+	}
+	if r.MostOpen == 0 || open < r.MostOpen || qs.joinable(r) != nil {
+		return Verdict{}, false
+	}
+	return Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
+		Text: fmt.Sprintf("as many questions are open as access allows (limits.questions: %d); it can be made again once one of them is answered", r.MostOpen)}, true
+}
+
 // wait has a call wait for a question: for one that nobody has seen yet and that it
 // may join, or for its turn. Calls of one run are ordered as they were made, in
 // whatever order they arrive here.

@@ -109,6 +109,9 @@ type Circumstances struct {
 	// closed when that changes. People are asked only then, or after a short time,
 	// about all calls that wait; if nobody knows, or Idle is nil, at once.
 	Idle func() (int, <-chan struct{})
+	// MostOpen is how many questions of its requester may be open; 0: any number. Beyond
+	// that the call is refused.
+	MostOpen int
 }
 
 // An Item is one call of a Request.

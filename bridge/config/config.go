@@ -1,4 +1,4 @@
-// Package config reads, checks and watches the configuration file.
+// Package config reads and checks the configuration file.
 //
 // The file is JSON with comments and trailing commas, decoded more strictly
 // than encoding/json does, because it holds policy: a key that is unknown,
@@ -40,6 +40,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/profiles"
 
@@ -61,22 +62,25 @@ type Config struct {
 	Sandbox    Sandbox    `json:"sandbox"`
 	Surface    Surface    `json:"surface"`
 	// NewTools and ChangedTools are for the servers that have none of their own.
-	NewTools     Reaction  `json:"newTools"`
-	ChangedTools Reaction  `json:"changedTools"`
-	HTTP         HTTP      `json:"http" expand:"yes"`
-	Windows      Windows   `json:"windows"`
-	Scripts      Scripts   `json:"scripts"`
-	Runs         Runs      `json:"runs"`
-	Audit        Audit     `json:"audit"`
-	Approvals    Approvals `json:"approvals" expand:"yes"`
-	Secrets      Secrets   `json:"secrets"`
-	Log          Log       `json:"log"`
+	NewTools     Reaction `json:"newTools"`
+	ChangedTools Reaction `json:"changedTools"`
+	HTTP         HTTP     `json:"http" expand:"yes"`
+	// Access says who may see and call what; nil: everybody everything. Rules is
+	// what it means.
+	Access    []access.Entry `json:"access,omitempty"`
+	Windows   Windows        `json:"windows"`
+	Scripts   Scripts        `json:"scripts"`
+	Runs      Runs           `json:"runs"`
+	Audit     Audit          `json:"audit"`
+	Approvals Approvals      `json:"approvals" expand:"yes"`
+	Secrets   Secrets        `json:"secrets"`
+	Log       Log            `json:"log"`
 
 	// Profiles is the policy, built from Evaluation.
 	Profiles *profiles.Set `json:"-"`
 	// File is the absolute name of the file.
 	File string `json:"-"`
-	// Digest is of the file's bytes; Watch takes it.
+	// Digest is of the file's bytes.
 	Digest Digest `json:"-"`
 	// Overlay is the absolute name of the overlay, and OverlayDigest of its
 	// bytes; empty where there is none.
@@ -96,6 +100,7 @@ type origin struct {
 	// The secrets that it names, and those of them that were asked for; again reads it
 	// with others.
 	named []placed
+	rules *access.Rules // what Access means
 	found map[secrets.Reference]secrets.Secret
 	again func(map[secrets.Reference]secrets.Secret) (*Config, error)
 }
@@ -282,9 +287,10 @@ type HTTP struct {
 
 // A Token is one accepted bearer token, given by its SHA-256 or by a variable.
 type Token struct {
-	Name   string `json:"name" expand:"no"`
-	SHA256 Value  `json:"sha256,omitzero" show:"never"`
-	Token  Value  `json:"token,omitzero" show:"never"`
+	Name   string   `json:"name" expand:"no"`
+	Groups []string `json:"groups,omitempty" expand:"no"` // that entries of Access may name
+	SHA256 Value    `json:"sha256,omitzero" show:"never"`
+	Token  Value    `json:"token,omitzero" show:"never"`
 	// Digest is the SHA-256 of the token, whichever way it was given.
 	Digest Digest `json:"-"`
 }
@@ -514,6 +520,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 	check.audit()
 	check.approvals()
 	check.evaluation(policy)
+	check.access()
 	check.boxes()
 	c.from.named, c.from.found = d.named, how.found
 	if problems := check.unready(found.serverRoot(), d.named, how.found); len(problems) > 0 {

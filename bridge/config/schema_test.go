@@ -332,6 +332,8 @@ var sections = []struct{ heading, definition string }{
 	{"`http.tokens[]`", "token"},
 	{"`http.auth`", "oauth"},
 	{"`http.auth.introspection`", "introspection"},
+	{"`access[]`", "access"},
+	{"`access[].limits`", "accessLimits"},
 	{"`windows`", "windows"},
 	{"`secrets`", "secrets"},
 	{"`scripts`", "scripts"},

@@ -34,6 +34,9 @@ func (r *Run) judge(view *View, c *call, others profiles.RunFacts) profiles.Deci
 	if t, ok := view.unreviewed(c.tool); ok && t.Quarantined {
 		decision = profiles.Stricter(quarantined(t, decision), decision)
 	}
+	if s := r.host.Scope(); !Within(s, c.tool.Server) {
+		decision = profiles.Stricter(outOfScope(s.Refuses(c.tool.Server), decision), decision)
+	}
 	return decision
 }
 

@@ -13,7 +13,7 @@ import (
 // content, its note a block of text beside it, and its complaints are the tool's own
 // errors.
 func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
-	found, note, err := catalog.Discover(view.Sees(r.Profile), c.tool.Name, c.args.Bytes())
+	found, note, err := catalog.Discover(seen(r, view), c.tool.Name, c.args.Bytes())
 	block := func(text string) []map[string]string { return []map[string]string{{"type": "text", "text": text}} }
 	reply := map[string]any{"content": []any{}, "structuredContent": found}
 	switch {

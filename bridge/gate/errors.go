@@ -99,6 +99,10 @@ func refused(c *call, reason approval.Reason, text string, final bool) *approval
 			words = why.Detail
 			break
 		}
+		if why.Kind == profiles.KindAccess {
+			words = why.Detail + "; whoever runs the bridge can give access"
+			break
+		}
 		words = fmt.Sprintf("policy denies it (%s)", why)
 	case approval.ElicitationDeclined:
 		words = "a person was asked and said no"

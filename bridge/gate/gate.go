@@ -222,11 +222,11 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	identity, ok := view.Identities[tool.Server]
 	if !ok && tool.Server != "" && view.Identities != nil {
-		return r.refuse(ctx, c, nil, unknownTool(view.Sees(r.Profile), c.Name))
+		return r.refuse(ctx, c, nil, unknownTool(seen(r, view), c.Name))
 	}
 	var args canon.Args
 	g.inTurn(ctx, r, func() { args, err = canon.Parse(c.Args) }) // frozen: nothing changes them from here on
-	if err != nil {
+	if err != nil && Within(r.host.Scope(), tool.Server) {
 		return r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
 	made := &call{Call: c, gate: g, tool: tool, identity: identity, args: args}

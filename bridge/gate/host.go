@@ -9,6 +9,8 @@ import "codemode-bridge/bridge/approval"
 type Host interface {
 	// Profiles names further profiles that must allow each call.
 	Profiles() []string
+	// Scope is what the run reaches at this moment; nil: every server.
+	Scope() Scope
 	// AnswersItself reports whether the client answers questions by itself,
 	// before anybody can read them: then there is nobody to ask.
 	AnswersItself() bool
@@ -51,6 +53,7 @@ type Host interface {
 type Unattended struct{}
 
 func (Unattended) Profiles() []string            { return nil }
+func (Unattended) Scope() Scope                  { return nil }
 func (Unattended) AnswersItself() bool           { return false }
 func (Unattended) ApproveAt() string             { return "" }
 func (Unattended) Attended() bool                { return true }

@@ -38,9 +38,11 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 	tool, ok = r.Names.Take(view.Catalog, name)
 	switch {
 	case !ok:
-		unknown := unknownTool(view.Sees(r.Profile), name)
-		unknown.Later = len(view.visibleOwners(r.Profile, name)) > 0
+		unknown := unknownTool(seen(r, view), name)
+		unknown.Later = len(visibleOwners(r, view, name)) > 0
 		return nil, nil, unknown
+	case tool.Stale && !Within(r.host.Scope(), tool.Server):
+		return nil, nil, unknownTool(seen(r, view), name)
 	case tool.Stale:
 		return nil, nil, &UnknownToolError{Name: name, Later: true, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
 	}
@@ -60,9 +62,9 @@ func (v *View) Owners(name string) []string {
 	return v.owners(name, func(string, string) bool { return true })
 }
 
-// visibleOwners is Owners as far as a profile may know of the tool.
-func (v *View) visibleOwners(profile, name string) []string {
-	return v.owners(name, func(server, tool string) bool { return v.May(profile, server, tool) })
+// visibleOwners is Owners as far as a run may know of the tool.
+func visibleOwners(r *Run, v *View, name string) []string {
+	return v.owners(name, func(server, tool string) bool { return mayKnow(r, v, server, tool) })
 }
 
 func (v *View) owners(name string, may func(server, tool string) bool) (all []string) {

@@ -72,7 +72,7 @@ func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.R
 	}
 	var parts []*part
 	for _, server := range g.reader.Offers(c.tool.Name) {
-		if !view.May(r.Profile, server, c.tool.Name) {
+		if !mayKnow(r, view, server, c.tool.Name) {
 			continue
 		}
 		identity, ok := view.Identities[server]

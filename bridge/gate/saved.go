@@ -28,7 +28,7 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	tool, ok := view.Catalog.Saved(c.Name)
 	if !ok {
 		c.Name = savedName(c.Name)
-		return refuse(nil, unknownScript(view.Sees(r.Profile), c.Name))
+		return refuse(nil, unknownScript(seen(r, view), c.Name))
 	}
 	made, by := &call{Call: c, gate: g, tool: tool}, r.bound(view)
 	if tool.Saved.Problem != "" {

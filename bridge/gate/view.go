@@ -33,7 +33,7 @@ type View struct {
 	// Unreviewed are the tools whose present definition nobody has accepted.
 	Unreviewed map[ToolName]UnreviewedTool
 
-	seen      sync.Map // profile name -> *catalog.View
+	seen      sync.Map // profile name, with the key of a scope if there is one -> *catalog.View
 	schemas   sync.Map // tool digest -> *argumentSchema
 	described sync.Map // ToolName -> bool: whether its file describes it
 }
@@ -94,14 +94,16 @@ func (v *View) Sees(name string) *catalog.View {
 	if known, ok := v.seen.Load(name); ok {
 		return known.(*catalog.View)
 	}
-	sees := func(string, string) bool { return false }
-	if p, ok := v.profile(name); ok {
-		sees = func(server, tool string) bool {
-			return !v.Unreviewed[ToolName{server, tool}].Quarantined && p.Sees(server, tool)
-		}
-	}
-	view, _ := v.seen.LoadOrStore(name, v.Catalog.View(sees))
+	view, _ := v.seen.LoadOrStore(name, v.Catalog.View(v.sees(name)))
 	return view.(*catalog.View)
+}
+
+// sees reports what a profile may see.
+func (v *View) sees(name string) func(server, tool string) bool {
+	p, ok := v.profile(name)
+	return func(server, tool string) bool {
+		return ok && !v.Unreviewed[ToolName{server, tool}].Quarantined && p.Sees(server, tool)
+	}
 }
 
 // ReadOnly reports whether nothing that a profile may call can change anything, as

@@ -1,6 +1,6 @@
 // Package handles keeps values that are too large for a conversation: the media in
 // tools' answers, and large results. Model and script get a [Handle] instead, and a
-// later script of the same session reads the parts that it needs:
+// later script of the same session, or of the same principal ([Keeper]), reads the parts that it needs:
 //
 //	codemode.read("h3", "items[0:50].title")
 //
@@ -38,7 +38,8 @@ const (
 // A Store keeps what the handles of one session stand for. Its methods may be
 // called by any number of goroutines.
 type Store struct {
-	now func() time.Time
+	now  func() time.Time
+	salt string // what its handles end with, so that no other store has them; may be empty
 
 	mu    sync.Mutex
 	items []*stored // oldest first
@@ -102,13 +103,9 @@ func (s *Store) put(it Item, run string) Handle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	kept := Kept{"h" + strconv.Itoa(s.last), it.Text, it.JSON, it.Block}
+	kept := Kept{"h" + strconv.Itoa(s.last) + s.salt, it.Text, it.JSON, it.Block}
 	s.addLocked(kept, run)
-	for len(s.items) > 1 && (s.bytes > maxBytes || s.now().After(s.items[0].expires)) {
-		s.bytes -= s.items[0].size()
-		s.items[0] = nil
-		s.items = s.items[1:]
-	}
+	s.dropLocked(1)
 	return Handle{Handle: kept.ID, Kind: it.Kind, MIMEType: it.MIMEType, URI: it.URI, Size: it.size()}
 }
 
@@ -118,11 +115,24 @@ func (s *Store) addLocked(k Kept, run string) {
 	s.bytes += one.size()
 }
 
+// dropLocked drops the oldest items: those that have expired, and those that there is no room for. So
+// many stay in any case.
+func (s *Store) dropLocked(stay int) {
+	for len(s.items) > stay && (s.bytes > maxBytes || s.now().After(s.items[0].expires)) {
+		s.bytes -= s.items[0].size()
+		s.items[0] = nil
+		s.items = s.items[1:]
+	}
+}
+
 // Restore puts back items from a journal, under their old handles.
 func (s *Store) Restore(items []Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range items {
+		if slices.ContainsFunc(s.items, func(it *stored) bool { return it.ID == k.ID }) {
+			continue // other sessions of a principal have it already
+		}
 		s.addLocked(k, "")
 		if n, err := strconv.Atoi(strings.TrimPrefix(k.ID, "h")); err == nil {
 			s.last = max(s.last, n)
@@ -189,7 +199,7 @@ func (s *Store) find(run, id string) (*stored, error) {
 			return it, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no handle %q; handles live for %v, in their own session", id, lifetime)
+	return nil, fmt.Errorf("there is no handle %q; handles live for %v, for whoever made them", id, lifetime)
 }
 
 // Read returns to a run the part of an item at a path, as JSON. An empty path is all of it;

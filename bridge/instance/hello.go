@@ -50,6 +50,7 @@ type hello struct {
 	Ask      string `json:"ask"`
 	Client   string `json:"window,omitempty"`
 	PID      int    `json:"pid,omitempty"`
+	Bound    string `json:"bound,omitempty"` // the profile that binds the window
 }
 
 // A Welcome is the instance's line.
@@ -67,7 +68,8 @@ type Conn struct {
 	*net.UnixConn
 	// On the instance's side: what is asked for, and for which other connection.
 	ask, client string
-	pid         int // of the client's process, by its own account
+	pid         int    // of the client's process, by its own account
+	bound       string // the profile that binds the client; empty: none
 	// Welcome is what the instance said; on the client's side.
 	Welcome Welcome
 }
@@ -105,7 +107,7 @@ func (r *Rendezvous) receive(u *net.UnixConn) (*Conn, error) {
 	case h.Ask != askServe && h.Ask != askTalk && h.Ask != askStatus && h.Ask != askState:
 		return refuse(fmt.Sprintf("%.20q cannot be asked for", h.Ask))
 	}
-	return &Conn{UnixConn: u, ask: h.Ask, client: h.Client, pid: h.PID}, nil
+	return &Conn{UnixConn: u, ask: h.Ask, client: h.Client, pid: h.PID, bound: h.Bound}, nil
 }
 
 // greet sends the client's line and reads the instance's.
@@ -114,7 +116,7 @@ func (r *Rendezvous) greet(u *net.UnixConn, ask, client string) (*Conn, error) {
 		return nil, err
 	}
 	u.SetDeadline(time.Now().Add(lineTime))
-	h := hello{Join: protocol, Ask: ask, Client: client, PID: os.Getpid()}
+	h := hello{Join: protocol, Ask: ask, Client: client, PID: os.Getpid(), Bound: r.Bound}
 	if r.digest != nil {
 		h.Identity = hex.EncodeToString(r.digest)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"codemode-bridge/bridge/access"
 )
 
 // firstClient is how long an instance that was started waits for a client.
@@ -19,7 +21,7 @@ const firstClient = 30 * time.Second
 
 // A Bridge is what an instance serves its clients with.
 type Bridge struct {
-	// Serve serves one client, until it goes away or ctx ends. It may close the
+	// Serve serves one client, whose profile ctx has ([access.Bound]), until it goes away or ctx ends. It may close the
 	// stream, which ends reading from it; the instance closes the connection.
 	Serve func(ctx context.Context, client io.ReadWriteCloser) error
 	// Status returns the upstream servers, and how many runs there are.
@@ -244,12 +246,12 @@ func (i *Instance) converse(ctx context.Context, c *client) {
 	case h != nil:
 		defer i.handed.Add(-1)
 		defer h.finish()
-		log.Info("a window has gone", "err", i.bridge.Serve(ctx, h))
+		log.Info("a window has gone", "err", i.bridge.Serve(access.Bind(ctx, c.conn.bound), h))
 		return
 	}
 	// One that no longer reads must not keep the others from ending.
 	defer context.AfterFunc(ctx, func() { c.conn.SetWriteDeadline(time.Now().Add(lastRead)) })()
-	log.Info("a window has gone", "err", i.bridge.Serve(ctx, stream{c.conn, ctx, readTime}))
+	log.Info("a window has gone", "err", i.bridge.Serve(access.Bind(ctx, c.conn.bound), stream{c.conn, ctx, readTime}))
 }
 
 // leave ends a client. The last one stays connected until everything has ended, so

@@ -57,6 +57,9 @@ type Rendezvous struct {
 	locks  string // path prefix of its locks
 	socket string
 	uid    int // who may be at the other end
+
+	// Bound is the profile that binds the window of this process; empty: none.
+	Bound string
 }
 
 // maxSocket is the longest name of a socket that every system takes.

@@ -71,14 +71,15 @@ func (o Options) caller(r *http.Request) (identity.Caller, *identity.Refusal) {
 	}
 	if o.Tokens != nil {
 		sum := sha256.Sum256([]byte(parts[1]))
-		name, found := "", false
+		var who Token
+		found := false
 		for _, t := range o.Tokens() { // all of them, so that the time is always the same
 			if subtle.ConstantTimeCompare(sum[:], t.SHA256[:]) == 1 {
-				name, found = t.Name, true
+				who, found = t, true
 			}
 		}
 		if found {
-			return identity.Caller{Principal: principal.Principal{Name: name}, Expires: o.Now().Add(tokenLasts)}, nil
+			return identity.Caller{Principal: principal.Principal{Name: who.Name, Groups: who.Groups}, Expires: o.Now().Add(tokenLasts)}, nil
 		}
 	}
 	if o.Resource == nil {

@@ -1,5 +1,5 @@
-// Package mcphttp serves a bridge over HTTP: MCP on /mcp, for both eras of clients,
-// and /healthz and /readyz.
+// Package mcphttp serves a bridge over HTTP: MCP on /mcp, for both eras of clients, and
+// on /mcp/p/PROFILE bound to that profile; /healthz and /readyz.
 //
 // A request passes four checks before the SDK sees it:
 //
@@ -25,6 +25,7 @@ import (
 	"slices"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/identity"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
@@ -50,6 +51,7 @@ type Bridge interface {
 // A Token lets its bearer in. Only its hash is kept.
 type Token struct {
 	Name   string // of the principal
+	Groups []string
 	SHA256 [sha256.Size]byte
 }
 
@@ -69,6 +71,9 @@ type Options struct {
 	// MaxSessions bounds the sessions of the older protocol; 0 means 1,000. When no
 	// room is left, quiet sessions are ended for new ones.
 	MaxSessions int
+	// SessionsOf, if not nil, says how many of those one principal may have, and which
+	// part of the configuration says so; 0 is any number.
+	SessionsOf func(name string, groups []string) (most int, where string)
 	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
 	MaxBody int64
 	// Ready, if not nil, says why /readyz should not answer 200; nil if it should.
@@ -100,7 +105,11 @@ func Handler(b Bridge, o Options) http.Handler {
 		o.Hosts = append(slices.Clone(o.Hosts), o.Resource.Host())
 		o.Resource.Handle(mux)
 	}
-	mux.Handle("/mcp", o.authenticate(newDispatcher(b, o)))
+	endpoint := o.authenticate(newDispatcher(b, o))
+	mux.Handle("/mcp", endpoint)
+	mux.HandleFunc("/mcp/p/{profile}", func(w http.ResponseWriter, r *http.Request) {
+		endpoint.ServeHTTP(w, r.WithContext(access.Bind(r.Context(), r.PathValue("profile"))))
+	})
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if o.Ready != nil {
@@ -167,7 +176,7 @@ func newDispatcher(b Bridge, o Options) *dispatcher {
 
 func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
-	if !d.sessions.may(id, openerOf(r)) {
+	if !d.sessions.may(id, openerOf(r)) || !d.sessions.belongs(id, access.Bound(r.Context())) {
 		http.Error(w, "session not found", http.StatusNotFound) // as for one that never was
 		return
 	}
@@ -215,9 +224,14 @@ func (d *dispatcher) post(w http.ResponseWriter, r *http.Request, id string, m r
 		d.stateless.ServeHTTP(reply, r)
 	case m.Method == "initialize" && id == "":
 		who := openerOf(r)
-		if !d.sessions.open(who) {
+		most, where := d.o.sessionsOf(r)
+		if !d.sessions.open(who, most) {
 			w.Header().Set("Retry-After", "60")
-			http.Error(w, fmt.Sprintf("all sessions that you may have are in use; http.maxSessions is %d", d.o.MaxSessions), http.StatusServiceUnavailable)
+			why := fmt.Sprintf("all sessions that you may have are in use; http.maxSessions is %d", d.o.MaxSessions)
+			if where != "" {
+				why = fmt.Sprintf("all %d sessions that you may have (%s) are in use: end one, or wait until one is quiet", most, where)
+			}
+			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { d.sessions.opened(who, w.Header().Get("Mcp-Session-Id")) }()

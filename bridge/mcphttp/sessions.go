@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/access"
+	"codemode-bridge/bridge/rpc"
+
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -38,6 +41,7 @@ func newSessions(b Bridge, o Options) *sessions {
 type opener struct {
 	principal string // "" without tokens
 	address   string // "" for loopback, where everybody has the same one, proxies too
+	bound     string // the profile of the endpoint; "": none
 }
 
 type session struct {
@@ -54,6 +58,7 @@ func openerOf(r *http.Request) (o opener) {
 	if token := auth.TokenInfoFromContext(r.Context()); token != nil {
 		o.principal = token.UserID
 	}
+	o.bound = access.Bound(r.Context())
 	host, _, _ := net.SplitHostPort(r.RemoteAddr) // a server's request has both
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.Unmap().IsLoopback() {
 		o.address = host
@@ -61,12 +66,34 @@ func openerOf(r *http.Request) (o opener) {
 	return o
 }
 
-// open reserves a session for o, and ends others if that needs their room. It
-// reports whether there is room; if so, opened must follow.
-func (h *sessions) open(o opener) bool {
+// sessionsOf is how many sessions whoever makes a request may have, if the rules of access say that,
+// and where they do.
+func (o Options) sessionsOf(r *http.Request) (most int, where string) {
+	if o.SessionsOf == nil {
+		return 0, ""
+	}
+	who := rpc.Caller(r.Context(), &mcp.RequestExtra{TokenInfo: auth.TokenInfoFromContext(r.Context())})
+	if most, where = o.SessionsOf(who.Name, who.Groups); most == 0 {
+		where = ""
+	}
+	return most, where
+}
+
+// belongs reports whether a session of an id, if there is one, was opened at the endpoint of a
+// profile.
+func (h *sessions) belongs(id, bound string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.all[id]
+	return s == nil || s.bound == bound
+}
+
+// open reserves a session for o, who may have so many (0: any number), and ends others if that
+// needs their room. It reports whether there is room; if so, opened must follow.
+func (h *sessions) open(o opener, most int) bool {
 	h.mu.Lock()
 	h.forgetEndedLocked()
-	victims, room := h.victimsLocked(o)
+	victims, room := h.victimsLocked(o, most)
 	for id := range victims {
 		h.ending[id] = true
 	}
@@ -80,12 +107,16 @@ func (h *sessions) open(o opener) bool {
 
 // victimsLocked takes the sessions out of the table that have to end for one of o. If
 // that would not make room, none is taken out.
-func (h *sessions) victimsLocked(o opener) (victims map[string]*session, room bool) {
+func (h *sessions) victimsLocked(o opener, most int) (victims map[string]*session, room bool) {
 	victims = map[string]*session{}
+	if most == 0 {
+		most = h.o.MaxSessions
+	}
 	for _, bound := range []struct {
 		max int
 		of  func(opener) bool
 	}{
+		{most, func(other opener) bool { return other.principal == o.principal }},
 		{(h.o.MaxSessions + 1) / 2, func(other opener) bool { return o.principal != "" && other.principal == o.principal }},
 		{(h.o.MaxSessions + 1) / 2, func(other opener) bool { return o.address != "" && other.address == o.address }},
 		{h.o.MaxSessions, func(opener) bool { return true }},

@@ -256,6 +256,11 @@ func wideText() text {
 		set(map[string]any{"issuer": "https://login.example", "resource": "https://bridge.example/mcp", "audiences": []any{"api://a"}, "scopes": []any{"mcp", "more"}, "groups": "groups",
 			"introspection": map[string]any{"url": "https://login.example/ask", "clientId": "us", "clientSecret": "${A_SECRET}"}}, "http", "auth"),
 		set("heads.txt", "audit", "checkpoint"),
+		set([]any{
+			map[string]any{"principals": []any{"ann"}, "groups": []any{"admins"}, "tokens": []any{"ci-*"}, "local": true, "profiles": []any{"*"}},
+			map[string]any{"principals": []any{"bob"}, "groups": []any{"staff"}, "tokens": []any{"clear"}, "profiles": []any{"p", "strict"}, "defaultProfile": "strict", "servers": []any{"kept"},
+				"asked": "approvers", "limits": map[string]any{"sessions": 2, "runs": 2, "workers": 2, "questions": 2}},
+		}, "access"),
 	)
 }
 
@@ -322,6 +327,27 @@ var wideLoosenings = map[string]turn{
 	"more time to answer":           set("1h", "evaluation", "timeout"),
 	"more time in a profile":        set("1h", "evaluation", "profiles", "p", "timeout"),
 	"more time for paused runs":     set("999h", "evaluation", "pausedFor"),
+	"everybody may everything":      drop("access"),
+	"an entry more": func(c text) {
+		c["access"] = append(c["access"].([]any), map[string]any{"principals": []any{"eve"}, "profiles": []any{"strict"}})
+	},
+	"the first entry is gone":      func(c text) { c["access"] = c["access"].([]any)[1:] }, // the second may hold for ann, too
+	"entries change places":        func(c text) { a := c["access"].([]any); c["access"] = []any{a[1], a[0]} },
+	"an entry for others":          ofOne(1, set([]any{"bob", "eve"}, "principals"), "access"),
+	"an entry for fewer":           ofOne(0, set([]any{"eve"}, "principals"), "access"), // the next one may hold for ann
+	"an entry for more groups":     ofOne(1, set([]any{"staff", "guests"}, "groups"), "access"),
+	"an entry for more tokens":     ofOne(1, set([]any{"*"}, "tokens"), "access"),
+	"an entry for whoever":         ofOne(1, set(true, "local"), "access"),
+	"an entry with more profiles":  ofOne(1, set([]any{"p", "strict", "relaxed"}, "profiles"), "access"),
+	"another eval in an entry":     ofOne(1, set("p", "defaultProfile"), "access"),
+	"an entry with more servers":   ofOne(1, set([]any{"kept", "trusted"}, "servers"), "access"),
+	"an entry with all servers":    ofOne(1, drop("servers"), "access"),
+	"asked at the client":          ofOne(1, drop("asked"), "access"),
+	"more sessions of a principal": ofOne(1, set(3, "limits", "sessions"), "access"),
+	"more runs of a principal":     ofOne(1, set(3, "limits", "runs"), "access"),
+	"more workers of a principal":  ofOne(1, set(3, "limits", "workers"), "access"),
+	"any questions of a principal": ofOne(1, drop("limits", "questions"), "access"),
+	"a token in another group":     ofOne(0, set([]any{"admins"}, "groups"), "http", "tokens"),
 }
 
 // Each of them waits.
@@ -355,8 +381,9 @@ func TestLooseningsOfEveryKeyAreHeld(t *testing.T) {
 
 // harmlessKeys are the keys whose edits never wait, and why.
 var harmlessKeys = map[string]string{
-	"$schema": "it is for editors",
-	"surface": "it says how tools are offered to a client, not what a call may do",
+	"$schema":          "it is for editors",
+	"surface":          "it says how tools are offered to a client, not what a call may do",
+	"access/*/surface": "it says how tools are offered to a client, not what a call may do",
 
 	"evaluation/clientPatience":                             "it says when a client is answered, and a question is open as before",
 	"evaluation/profiles/*/rules/*/name":                    "it is for people",

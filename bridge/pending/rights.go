@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
@@ -38,6 +39,8 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	why = append(why, widened(old.Approvals, cfg.Approvals)...)
 	why = append(why, moved(old.Approvals, cfg.Approvals)...)
 	why = append(why, asksMore(old.Approvals, cfg.Approvals)...)
+	why = append(why, access.Looser(old.Access, cfg.Access, cfg.Profiles.Default().Name())...)
+	why = append(why, regrouped(old, cfg)...)
 	why = append(why, unrecorded(old.Audit, cfg.Audit)...)
 	for _, command := range added(old.Commands(), cfg.Commands()) {
 		why = append(why, "secrets: a command is run for one: "+canon.Redact(command))
@@ -46,6 +49,19 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 		why = append(why, fmt.Sprintf("id: it is %q, no longer %q, and so other runs and questions belong to it", cfg.ID, old.ID))
 	}
 	return append(why, lets(old.HTTP, cfg.HTTP)...)
+}
+
+// regrouped says whose groups are others, if access counts them: which entry holds for them may
+// be another one.
+func regrouped(old, cfg *config.Config) (why []string) {
+	for _, token := range cfg.HTTP.Tokens {
+		for _, had := range old.HTTP.Tokens {
+			if had.Name == token.Name && cfg.Access != nil && old.Access != nil && !slices.Equal(had.Groups, token.Groups) {
+				why = append(why, fmt.Sprintf("http: the token of %s is in the groups %s, no longer %s", token.Name, strings.Join(token.Groups, ", "), strings.Join(had.Groups, ", ")))
+			}
+		}
+	}
+	return why
 }
 
 // addedServer says why a new server must be confirmed. Built-in servers are our own

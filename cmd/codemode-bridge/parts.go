@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
@@ -119,7 +121,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.awaitList, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Where: bridge.Where{Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
+		Where: bridge.Where{Access: func() *access.Rules { return p.config().Rules() }, Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
@@ -186,6 +188,9 @@ func (p *parts) Close(grace time.Duration) {
 
 // reconfigure swaps in a configuration that was loaded and checked.
 func (p *parts) reconfigure(cfg *config.Config) {
+	if !reflect.DeepEqual(cfg.Access, p.config().Access) || !reflect.DeepEqual(cfg.HTTP.Tokens, p.config().HTTP.Tokens) {
+		defer p.server.AccessChanged()
+	}
 	p.views.Replace(p.configured(cfg), func() {
 		p.mu.Lock()
 		p.cfg = cfg
@@ -357,7 +362,7 @@ func (p *parts) tokens() []mcphttp.Token {
 	defer p.mu.Unlock()
 	var all []mcphttp.Token
 	for _, t := range p.cfg.HTTP.Tokens {
-		all = append(all, mcphttp.Token{Name: t.Name, SHA256: t.Digest})
+		all = append(all, mcphttp.Token{Name: t.Name, Groups: t.Groups, SHA256: t.Digest})
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/watchfile"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
@@ -86,9 +87,9 @@ func watchFiles(ctx context.Context, con *console, first *config.Config, changed
 	var watching sync.WaitGroup
 	if first.Overlay != "" {
 		watching.Go(func() {
-			config.Watch(ctx, first.Overlay, again, config.WatchOptions{Loaded: first.OverlayDigest, Lost: lost})
+			watchfile.Watch(ctx, first.Overlay, again, watchfile.Options{Loaded: first.OverlayDigest, Lost: lost})
 		})
 	}
-	config.Watch(ctx, first.File, again, config.WatchOptions{Loaded: first.Digest, Lost: lost})
+	watchfile.Watch(ctx, first.File, again, watchfile.Options{Loaded: first.Digest, Lost: lost})
 	watching.Wait()
 }

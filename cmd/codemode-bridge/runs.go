@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/auditcmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -102,9 +102,9 @@ func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []aud
 	for _, k := range kept {
 		switch {
 		case k.State == ledger.Paused:
-			states[k.Run] = bridge.RunPaused
+			states[k.Run] = lifecycle.RunPaused
 		case k.State == ledger.Live && alive.Gone(bridgesOf(place), k.Owner):
-			states[k.Run] = bridge.RunInterrupted
+			states[k.Run] = lifecycle.RunInterrupted
 		}
 	}
 	for i := range rows {

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/evalcmd"
@@ -68,7 +69,7 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 		tick := time.NewTicker(250 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			if st, ok := p.server.Run(ctx, run); ok && st.State == bridge.RunWaiting {
+			if st, ok := p.server.Run(ctx, run); ok && st.State == lifecycle.RunWaiting {
 				fmt.Fprintln(con.Err, "waiting for a person: codemode-bridge approvals watch, or the approval page; Ctrl-C pauses the run again")
 				return
 			}

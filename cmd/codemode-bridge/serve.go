@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/identity"
 	"codemode-bridge/bridge/instance"
@@ -43,6 +45,7 @@ func tuneMemory() {
 // runCommand serves one client on standard input and output.
 func runCommand(con *console) *cobra.Command {
 	var alone bool
+	var profile string
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: cli.NoArgs,
 		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol\nand nothing else; the log goes to standard error and to a file.\n\nThe windows of one user with the same configuration and environment share one background process, which ends\nwith the last of them.",
@@ -55,8 +58,17 @@ func runCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if profile != "" {
+				if _, ok := start.cfg.Profiles.Profile(profile); !ok {
+					_, err := namedProfile(start.cfg.Profiles, profile)
+					return cmp.Or(err, error(&cli.UsageError{Err: errors.New("run --profile takes the name of a profile")}))
+				}
+			}
+			if len(start.cfg.Rules().For("", nil).Evals(access.Policy{Profiles: start.cfg.Profiles.Names(), Default: start.cfg.Profiles.Default().Name()})) == 0 {
+				con.Told(`this window sees no tools: access has no entry with "local": true that gives it any (codemode-bridge access explain -)`)
+			}
 			if start.cfg.Windows.Share && !alone {
-				joined, err := joinInstance(c.Context(), con, instance.Client{ReadWriter: client, In: os.Stdin, Out: stdout}, start.cfg, start.looked)
+				joined, err := joinInstance(c.Context(), con, instance.Client{ReadWriter: client, In: os.Stdin, Out: stdout}, start.cfg, start.looked, profile)
 				if joined || err != nil {
 					return err
 				}
@@ -68,7 +80,7 @@ func runCommand(con *console) *cobra.Command {
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				defer p.keepPage(con)()
 				defer p.openNotices(false)()
-				err := p.server.Serve(ctx, client)
+				err := p.server.Serve(access.Bind(ctx, profile), client)
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
 				}
@@ -76,6 +88,8 @@ func runCommand(con *console) *cobra.Command {
 			})
 		},
 	}
+	c.Flags().StringVarP(&profile, "profile", "p", "", "bind this window to one `profile`: there is eval, with that profile, and no other eval tool")
+	cli.CompleteWith(c, "profile", con.completeProfiles)
 	c.Flags().BoolVar(&alone, "alone", false, "run a separate bridge with its own servers (like windows.share: false)")
 	return c
 }
@@ -192,6 +206,10 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	if !h.Auth.IsZero() {
 		o.Resource = resourceOf(h.Auth, p.log)
 		p.ended.Go(func() { o.Resource.Warm(ctx) })
+	}
+	o.SessionsOf = func(name string, groups []string) (int, string) {
+		g := p.config().Rules().For(name, groups)
+		return g.Limits().Sessions, g.Entry()
 	}
 	o.Ready = func() error {
 		if why := p.recorder.Unavailable(); why != "" {

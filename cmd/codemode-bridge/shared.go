@@ -109,10 +109,11 @@ func (p *parts) shared() instance.Bridge {
 // joinInstance serves the client through the instance that all windows like this one
 // share, which it starts if need be. If joined is false and there is no error, this
 // process has to serve the window itself; the person has been told why.
-func joinInstance(ctx context.Context, con *console, client instance.Client, cfg *config.Config, looked []string) (joined bool, err error) {
+func joinInstance(ctx context.Context, con *console, client instance.Client, cfg *config.Config, looked []string, profile string) (joined bool, err error) {
 	meeting, err := rendezvous(con, cfg, looked)
 	var conn *instance.Conn
 	if err == nil {
+		meeting.Bound = profile
 		joining, cancel := context.WithTimeout(ctx, joinTime)
 		defer cancel()
 		conn, err = meeting.Join(joining, func(ctx context.Context) error {

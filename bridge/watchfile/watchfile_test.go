@@ -1,4 +1,4 @@
-package config
+package watchfile
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type watched struct {
 	stop    func()
 }
 
-func watchFile(t *testing.T, path string, o WatchOptions) *watched {
+func watchFile(t *testing.T, path string, o Options) *watched {
 	t.Helper()
 	w := &watched{t: t, changed: make(chan string, 1000), lost: make(chan error, 1000)}
 	o.Lost = func(err error) { w.lost <- err }
@@ -91,7 +91,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func digestOf(text string) Digest { return sha256.Sum256([]byte(text)) }
+func digestOf(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
 
 // Every way in which a file changes, noticed once by notification and once by
 // polling alone.
@@ -132,10 +132,10 @@ func TestWatch(t *testing.T) {
 	}
 	for _, by := range []struct {
 		name    string
-		options WatchOptions
+		options Options
 	}{
-		{"notified", WatchOptions{Poll: never}},
-		{"polling", WatchOptions{Poll: 10 * time.Millisecond, deaf: true}},
+		{"notified", Options{Poll: never}},
+		{"polling", Options{Poll: 10 * time.Millisecond, deaf: true}},
 	} {
 		t.Run(by.name, func(t *testing.T) {
 			for _, way := range ways {
@@ -184,7 +184,7 @@ func TestWatchKubernetes(t *testing.T) {
 	turn(0)
 	path := filepath.Join(folder, "c.json")
 	links(t, filepath.Join("..data", "c.json"), path)
-	w := watchFile(t, path, WatchOptions{Poll: never})
+	w := watchFile(t, path, Options{Poll: never})
 	w.until("content 0")
 	for i := 1; i < 5; i++ {
 		turn(i)
@@ -200,7 +200,7 @@ func TestWatchLink(t *testing.T) {
 	write(t, one, "one")
 	write(t, two, "two")
 	links(t, one, path)
-	w := watchFile(t, path, WatchOptions{Poll: never})
+	w := watchFile(t, path, Options{Poll: never})
 	w.until("one")
 	write(t, one+".tmp", "one again")
 	must(t, os.Rename(one+".tmp", one))
@@ -215,7 +215,7 @@ func TestWatchLink(t *testing.T) {
 func TestWatchLostAndFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	write(t, path, "one")
-	w := watchFile(t, path, WatchOptions{Poll: never})
+	w := watchFile(t, path, Options{Poll: never})
 	w.until("one")
 
 	must(t, os.Remove(path))
@@ -235,7 +235,7 @@ func TestWatchLostAndFound(t *testing.T) {
 func TestWatchFolderInItsPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	write(t, path, "one")
-	w := watchFile(t, path, WatchOptions{Poll: never})
+	w := watchFile(t, path, Options{Poll: never})
 	w.until("one")
 	must(t, os.Remove(path))
 	w.untilLost()
@@ -255,7 +255,7 @@ func TestWatchPermission(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "c.json")
 	write(t, path, "one")
-	w := watchFile(t, path, WatchOptions{Poll: never})
+	w := watchFile(t, path, Options{Poll: never})
 	w.until("one")
 	must(t, os.Chmod(path, 0))
 	if err := w.untilLost(); !errors.Is(err, fs.ErrPermission) {
@@ -271,12 +271,12 @@ func TestWatchPermission(t *testing.T) {
 func TestWatchKnowsWhatWasLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	write(t, path, "one")
-	w := watchFile(t, path, WatchOptions{Poll: never, Loaded: digestOf("one")})
+	w := watchFile(t, path, Options{Poll: never, Loaded: digestOf("one")})
 	write(t, path, "two")
 	if before := w.until("two"); slices.Contains(before, "one") {
 		t.Errorf("told of what was loaded: %q", before)
 	}
-	w = watchFile(t, path, WatchOptions{Poll: never, Loaded: digestOf("one")})
+	w = watchFile(t, path, Options{Poll: never, Loaded: digestOf("one")})
 	w.until("two")
 }
 
@@ -285,7 +285,7 @@ func TestWatchSameContent(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "c.json")
 	write(t, path, "one")
-	w := watchFile(t, path, WatchOptions{Poll: 10 * time.Millisecond})
+	w := watchFile(t, path, Options{Poll: 10 * time.Millisecond})
 	w.until("one")
 	for i := range 20 {
 		temporary := filepath.Join(folder, fmt.Sprint("other", i))
@@ -306,7 +306,7 @@ func TestWatchNeverQuiet(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "c.json")
 	write(t, path, "start")
-	w := watchFile(t, path, WatchOptions{Poll: never, Quiet: 50 * time.Millisecond})
+	w := watchFile(t, path, Options{Poll: never, Quiet: 50 * time.Millisecond})
 	w.until("start")
 
 	stop := make(chan struct{})
@@ -342,7 +342,7 @@ func TestWatchNeverQuiet(t *testing.T) {
 
 func TestWatchEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "c.json")
-	w := watchFile(t, path, WatchOptions{})
+	w := watchFile(t, path, Options{})
 	w.untilLost()
 	w.stop() // returns; goleak sees what it left behind
 }

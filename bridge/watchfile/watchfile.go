@@ -1,9 +1,11 @@
-package config
+// Package watchfile tells of each new content of a file.
+package watchfile
 
 import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,12 +15,12 @@ import (
 	"codemode-bridge/bridge/watch"
 )
 
-// WatchOptions say how Watch works. The zero value is useful.
-type WatchOptions struct {
+// Options say how Watch works. The zero value is useful.
+type Options struct {
 	// Loaded is the digest of the content that the caller has already
-	// ([Config.Digest]). The caller is told as soon as the file differs from it;
-	// with the zero Digest, at once.
-	Loaded Digest
+	// ([sha256.Sum256]). The caller is told as soon as the file differs from it;
+	// with the zero one, at once.
+	Loaded [sha256.Size]byte
 	// Lost, if not nil, is called when the file can't be read any more, once
 	// until it can be read again. The last content that was told of stands.
 	Lost func(error)
@@ -40,14 +42,14 @@ type WatchOptions struct {
 //
 // The content decides, not the clock of the file: touching or rewriting it
 // with the same bytes is no change. A file that is missing, not readable or a
-// folder has no content; see [WatchOptions.Lost]. The content may be half a
-// file: then Parse says so, and the whole file is the next change.
+// folder has no content; see [Options.Lost]. The content may be half a
+// file: the whole file is then the next change.
 //
 // What is watched is not the file but its folder, and every folder that holds a
 // symbolic link on the way to it: a watch on the file itself ends at the first
 // rename over it, and never sees a link being redirected (as Kubernetes does with
 // "..data").
-func Watch(ctx context.Context, path string, changed func(data []byte), o WatchOptions) {
+func Watch(ctx context.Context, path string, changed func(data []byte), o Options) {
 	w := &watcher{path: path, changed: changed, options: o, last: o.Loaded}
 	where := func() []string { return slices.Collect(maps.Keys(folders(path))) }
 	watch.Folders(ctx, where, func(bool) { w.look() }, watch.Options{Quiet: o.Quiet, Poll: o.Poll, Deaf: o.deaf})
@@ -57,8 +59,8 @@ func Watch(ctx context.Context, path string, changed func(data []byte), o WatchO
 type watcher struct {
 	path    string
 	changed func([]byte)
-	options WatchOptions
-	last    Digest
+	options Options
+	last    [sha256.Size]byte
 	lost    bool
 }
 
@@ -73,7 +75,7 @@ func (w *watcher) look() {
 		return
 	}
 	w.lost = false
-	if digest := Digest(sha256.Sum256(data)); digest != w.last {
+	if digest := sha256.Sum256(data); digest != w.last {
 		w.last = digest
 		w.changed(data)
 	}
@@ -89,8 +91,16 @@ func readRegular(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file", path)
 	}
-	return read(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
+
+// maxFile bounds what is read of a file: what is larger is told of with one byte more.
+const maxFile = 1 << 20
 
 // maxLinks is how many links a path may go through.
 const maxLinks = 40
