@@ -24,7 +24,6 @@ type claimant struct {
 	groups    []string
 	refused   func(profile string) bool // whether they may not use a profile; nil: they may use all
 	session   string                    // that they come from; empty for none
-	standard  string                    // what binds eval now for runs that name no profile
 	secret    string                    // of the run, if they have it
 	sealed    bool                      // they have a state that this bridge, or one like it, sealed for the run
 	by        string                    // in words, for the record

@@ -1,5 +1,7 @@
 package bridge
 
+//lint:file-ignore SA1019 deprecated by the newest protocol, and used only with clients of older ones
+
 import (
 	"context"
 	"strings"
