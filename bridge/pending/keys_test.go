@@ -253,7 +253,7 @@ func wideText() text {
 		set([]any{map[string]any{"from": "ann", "to": "bob", "until": "2999-12-31"}}, "approvals", "delegations"),
 		set("${A_SECRET}", "approvals", "oidc", "clientSecret"), set("https://page.example/login/done", "approvals", "oidc", "redirectURL"),
 		set(append(tokens("client", "client"), map[string]any{"name": "clear", "token": "${A_TOKEN_OF_A_CLIENT}"}), "http", "tokens"),
-		set("heads.txt", "audit", "checkpoint"),
+		set("heads.txt", "audit", "checkpoint"), set("postgres://bridge:${A_SECRET}@db.example/bridge", "store"), set("${A_SECRET}", "storeKey"),
 	)
 }
 
@@ -306,6 +306,8 @@ var wideLoosenings = map[string]turn{
 	"the page's secret":            set("${ANOTHER_SECRET}", "approvals", "oidc", "clientSecret"),
 	"another way back":             set("https://mallory.example/login/done", "approvals", "oidc", "redirectURL"),
 	"a client's token":             ofOne(1, set("${A_TOKEN_OF_MALLORY}", "token"), "http", "tokens"),
+	"another database":             set("postgres://bridge:${A_SECRET}@mallory.example/bridge", "store"),
+	"another key of the store":     set("${ANOTHER_SECRET}", "storeKey"),
 	"checkpoints elsewhere":        set("elsewhere.txt", "audit", "checkpoint"),
 	"more time to answer":          set("1h", "evaluation", "timeout"),
 	"more time in a profile":       set("1h", "evaluation", "profiles", "p", "timeout"),

@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"codemode-bridge/bridge/ledger"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
 )
 
 // A RequestStore is an approval.Store in the tables beside the log's. Every change is
