@@ -34,6 +34,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -349,10 +350,15 @@ func (a Audit) Where() string {
 	if a.Store.IsZero() {
 		return a.Path
 	}
-	if url := a.Store.Reveal(); strings.Contains(url, "://") {
-		return showURL(url)
+	at, err := url.Parse(a.Store.Reveal())
+	if err != nil {
+		return a.Store.String()
 	}
-	return a.Store.String()
+	at.RawQuery = ""
+	if at.User != nil {
+		at.User = url.User(at.User.Username())
+	}
+	return at.String()
 }
 
 // Requests is the file of open questions and grants, beside the log: every

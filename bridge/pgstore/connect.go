@@ -137,6 +137,8 @@ func (o *Options) pool(ctx context.Context, most int32) (*pgxpool.Pool, error) {
 		return nil, errors.New("reading the address of the store: it has options that no pool knows")
 	}
 	c.ConnConfig, c.MaxConns, c.MinConns, c.MaxConnIdleTime = o.config.Copy(), most, 0, time.Minute
+	// A connection that was lost is not read from: reads are rare enough for a round trip more.
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
 	return pgxpool.NewWithConfig(ctx, c)
 }
 

@@ -172,7 +172,9 @@ func (o *Options) establish(ctx context.Context, conn *pgx.Conn, fresh *identity
 
 // there reports whether the schema has the store's tables.
 func (o *Options) there(ctx context.Context, conn *pgx.Conn) (is bool, err error) {
-	err = conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", pgx.Identifier{o.schema, "meta"}.Sanitize()).Scan(&is)
+	// By the catalogue, which shows what others have committed; to_regclass may remember
+	// from before a lock was waited for that there was nothing.
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'meta')", o.schema).Scan(&is)
 	return is, classed(err)
 }
 
