@@ -204,7 +204,8 @@ func openForDoctor(ctx context.Context, con *console, cfg *config.Config) (docto
 	if err != nil {
 		return doctor.LogState{}, err
 	}
-	return storecmd.ForDoctor(ctx, cfg.Audit)
+	s, err := storecmd.Look(ctx, cfg.Audit)
+	return doctor.LogState(s), err
 }
 
 // databaseOf names the database of a configuration for people; empty if it has none.

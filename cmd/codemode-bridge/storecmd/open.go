@@ -9,10 +9,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/bridge/sqlstore"
@@ -95,11 +95,20 @@ func OpenRequests(ctx context.Context, place config.Audit) (Requests, error) {
 	return r, nil
 }
 
-// ForDoctor opens the records for reading, and says what it found.
-func ForDoctor(ctx context.Context, place config.Audit) (s doctor.LogState, err error) {
+// A State is what opening the records shows; see doctor.LogState.
+type State struct {
+	Last    int64
+	Missing bool
+	Opened  bool
+	Damaged bool
+	Whole   time.Time
+}
+
+// Look opens the records for reading, and says what it found.
+func Look(ctx context.Context, place config.Audit) (s State, err error) {
 	db, err := Open(ctx, place, true, nil)
 	if errors.Is(err, ledger.ErrNoStore) {
-		return doctor.LogState{Missing: true}, nil
+		return State{Missing: true}, nil
 	}
 	if err != nil {
 		return s, err
