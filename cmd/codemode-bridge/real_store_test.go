@@ -64,6 +64,23 @@ func TestRealDatabase(t *testing.T) {
 	says("nothing waits", "approvals", "list")
 	says("", "grants", "list")
 	says("all of it was last verified on", "doctor")
+	// To a file and back: the same log, whichever is looked at.
+	copied := filepath.Join(t.TempDir(), "audit.db")
+	head := lastLine(says("the log is whole", "store", "copy", address, copied))
+	says("the log is whole", "audit", "verify", "--log", copied)
+	if out, err := run("store", "copy", address, copied); err == nil || !strings.Contains(out, "is there already") {
+		t.Errorf("a copy over another: %v\n%s", err, out)
+	}
+	back := strings.Replace(address, "team", "back", 1)
+	if again := lastLine(says("the log is whole", "store", "copy", copied, back)); again != head {
+		t.Errorf("the copy says %s, its copy %s", head, again)
+	}
+	if out, err := run("store", "copy", copied, strings.Replace(address, "${STORE_PASSWORD}", "tiger", 1)); err == nil || !strings.Contains(out, "a password may not stand") {
+		t.Errorf("a password on the command line: %v\n%s", err, out)
+	}
+	mustWrite(t, config, `{"servers": {"time": {"builtin": "time"}}, "store": "`+back+`", "storeKey": "${STORE_KEY}"}`)
+	says("the log is whole", "audit", "verify")
+	says("Z", "eval", "return await codemode.time__now({})")
 	if err := filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
@@ -82,4 +99,9 @@ func TestRealDatabase(t *testing.T) {
 			t.Errorf("%s without the server: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
 }
