@@ -30,7 +30,7 @@ type ownPath struct {
 
 // boxes checks the box of each server, once all other paths are known.
 func (c *checker) boxes() {
-	g := &c.config.ground
+	g := &c.config.from.ground
 	g.home, _ = homeFolder(runtime.GOOS, c.env)
 	own := []ownPath{
 		{c.config.File, "this configuration", false},
@@ -122,7 +122,7 @@ func (c *checker) folders(paths Folders, at, key string) {
 
 // tooMuch complains of a path that no box may have.
 func (c *checker) tooMuch(path, place, key, written string) {
-	if why, hint := c.config.ground.forbids(path, key == "write"); why != "" {
+	if why, hint := c.config.from.ground.forbids(path, key == "write"); why != "" {
 		c.at(place, fmt.Sprintf("no box may %s %s: %s", key, written, why), hint)
 	}
 }
@@ -342,7 +342,7 @@ func (c *Config) filled(paths Folders, here string, write bool) (Folders, error)
 		if here == "" {
 			return nil, errors.New("it has the workspace, and nobody has said which folders that is: " + way)
 		}
-		if why, _ := c.ground.forbids(here, write); why != "" {
+		if why, _ := c.from.ground.forbids(here, write); why != "" {
 			return nil, fmt.Errorf("it has the workspace, which would be the folder that the bridge was started in, %s: %s; %s", here, why, way)
 		}
 		all = append(all, here)

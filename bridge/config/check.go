@@ -188,6 +188,27 @@ func (c *checker) audit() {
 	if c.config.Audit.Path != "" && c.config.Audit.Path == c.config.Audit.Checkpoint {
 		c.at("/audit/checkpoint", "the checkpoints would be in the log itself", "name another file, best on another disk")
 	}
+	c.store()
+}
+
+// password finds the one in the address of a database.
+var password = regexp.MustCompile(`^[a-z]+://[^/?#@:]*:([^/?#@]+)@|[?&]password=([^&#]+)`)
+
+// store checks the database that is the store.
+func (c *checker) store() {
+	c.config.Audit.Store, c.config.Audit.StoreKey = c.config.Store, c.config.StoreKey
+	const address = `write "postgres://USER:${STORE_PASSWORD}@HOST/DATABASE"`
+	if url := c.config.Store.Reveal(); c.sound("/store") && !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		c.at("/store", "it is not the address of a PostgreSQL database", address+"; a file of SQLite is named by audit.path")
+	} else if of := password.FindStringSubmatch(written(c.places["/store"])); of != nil && !strings.Contains(of[0], "${") {
+		c.at("/store", "a password may not stand in the file", address)
+	}
+	if c.sound("/storeKey") && !reference.MatchString(written(c.places["/storeKey"])) {
+		c.at("/storeKey", "a key may not stand in the file", `name a variable or a secret: "storeKey": "${STORE_KEY}"`)
+	}
+	if c.has("/storeKey") && !c.has("/store") {
+		c.at("/storeKey", "there is no store that it is for", `add "store"`)
+	}
 }
 
 // fromFolder makes a path absolute: "~" is the home folder, and a relative path

@@ -34,6 +34,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -67,14 +68,18 @@ type Config struct {
 	HTTP         HTTP     `json:"http" expand:"yes"`
 	// Access says who may see and call what; nil: everybody everything. Rules is
 	// what it means.
-	Access    []access.Entry `json:"access,omitempty"`
-	Windows   Windows        `json:"windows"`
-	Scripts   Scripts        `json:"scripts"`
-	Runs      Runs           `json:"runs"`
-	Audit     Audit          `json:"audit"`
-	Approvals Approvals      `json:"approvals" expand:"yes"`
-	Secrets   Secrets        `json:"secrets"`
-	Log       Log            `json:"log"`
+	Access  []access.Entry `json:"access,omitempty"`
+	Windows Windows        `json:"windows"`
+	Scripts Scripts        `json:"scripts"`
+	Runs    Runs           `json:"runs"`
+	Audit   Audit          `json:"audit"`
+	// Store is the address of a PostgreSQL database (postgres://...) that keeps what the
+	// files of Audit would; without it, they do. StoreKey encrypts the store's key there.
+	Store     Value     `json:"store,omitzero" expand:"yes" show:"url"`
+	StoreKey  Value     `json:"storeKey,omitzero" expand:"yes" show:"never"`
+	Approvals Approvals `json:"approvals" expand:"yes"`
+	Secrets   Secrets   `json:"secrets"`
+	Log       Log       `json:"log"`
 
 	// Profiles is the policy, built from Evaluation.
 	Profiles *profiles.Set `json:"-"`
@@ -89,7 +94,6 @@ type Config struct {
 
 	places map[string]position // of every value, by its JSON pointer
 	from   origin
-	ground ground // what no box may have
 }
 
 // An origin is what a configuration was read from.
@@ -103,6 +107,8 @@ type origin struct {
 	rules *access.Rules // what Access means
 	found map[secrets.Reference]secrets.Secret
 	again func(map[secrets.Reference]secrets.Secret) (*Config, error)
+
+	ground ground // what no box may have
 }
 
 // Env looks a variable up, as os.LookupEnv does. A nil Env knows none.
@@ -341,6 +347,26 @@ type Audit struct {
 	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
 	// KeepRows is how many records are kept; 0 keeps them all.
 	KeepRows int `json:"keepRows,omitempty" range:"100..1000000000"`
+	// Store and StoreKey are those of the Config.
+	Store    Value `json:"-"`
+	StoreKey Value `json:"-"`
+}
+
+// Where is the place of the log for people: its file, or the database without its
+// password.
+func (a Audit) Where() string {
+	if a.Store.IsZero() {
+		return a.Path
+	}
+	at, err := url.Parse(a.Store.Reveal())
+	if err != nil {
+		return a.Store.String()
+	}
+	at.RawQuery = ""
+	if at.User != nil {
+		at.User = url.User(at.User.Username())
+	}
+	return at.String()
 }
 
 // Requests is the file of open questions and grants, beside the log: every

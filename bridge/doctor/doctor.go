@@ -183,6 +183,7 @@ func (s Server) Started() string {
 type Audit struct {
 	Enabled  bool
 	Path     string                                  // may be empty
+	Database string                                  // for people; empty if the log is in a file
 	Requests string                                  // the file of requests beside it
 	Open     func(context.Context) (LogState, error) // opens it for reading
 }
@@ -190,6 +191,7 @@ type Audit struct {
 // A LogState is what opening an audit log shows.
 type LogState struct {
 	Last    int64     // the number of its last row
+	Missing bool      // there is no log in the database yet
 	Opened  bool      // with an error: whether it could be opened at all
 	Damaged bool      // with an error: it is not what was written
 	Whole   time.Time // when all of it was last verified; zero if that is not known

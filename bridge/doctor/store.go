@@ -35,7 +35,9 @@ func (up *Checkup) store(ctx context.Context) []Finding {
 	audit := up.config.Audit
 	loose := up.open() // before SQLite makes more of them
 	folders := []string{up.State, up.Cache}
-	if audit.Enabled && audit.Path != "" {
+	if audit.Enabled && audit.Database != "" {
+		all = append(all, up.log(ctx, audit))
+	} else if audit.Enabled && audit.Path != "" {
 		all = append(all, up.log(ctx, audit))
 		if folder := filepath.Dir(audit.Path); !slices.Contains(folders, folder) {
 			folders = append(folders, folder)
@@ -53,13 +55,17 @@ func (up *Checkup) store(ctx context.Context) []Finding {
 
 // log checks the audit log.
 func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
-	name := up.Short(audit.Path)
-	if _, err := os.Stat(audit.Path); errors.Is(err, fs.ErrNotExist) {
+	name, elsewhere := up.Short(audit.Path), "name another file with audit.path"
+	if audit.Database != "" {
+		name, elsewhere = audit.Database, "name another database with store"
+	} else if _, err := os.Stat(audit.Path); errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(audit.Path + ".key"); errors.Is(err, fs.ErrNotExist) {
 			return fine(name, "there is no audit log yet")
 		}
 	}
 	switch log, err := audit.Open(ctx); {
+	case err == nil && log.Missing:
+		return fine(name, "it answers, and there is no store in it yet")
 	case err == nil:
 		text := fmt.Sprintf("it opens, and its end is whole (last row %d); ", log.Last)
 		switch age := time.Since(log.Whole); {
@@ -70,9 +76,11 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 		}
 		return fine(name, text+"all of it was last verified on "+day(log.Whole))
 	case !log.Opened:
-		return failing(name, err.Error(), "put that right, or name another file with audit.path")
+		return failing(name, err.Error(), "put that right, or "+elsewhere)
 	case log.Damaged:
 		return failing(name, err.Error(), up.Typed("audit verify")+" says more; "+up.Typed("audit repair")+" sets it aside and begins a new one: until then calls are refused")
+	case audit.Database != "":
+		return failing(name, err.Error(), "put that right: until then calls are refused")
 	default:
 		return failing(name, err.Error(), up.Typed("audit verify")+" says more")
 	}

@@ -37,6 +37,8 @@ func Reason(err error) string {
 var (
 	// ErrClosed is the error of a store that is closed.
 	ErrClosed = Unavailable("it is closed")
+	// ErrNoStore: there is no store yet, and it was opened for reading only.
+	ErrNoStore = errors.New("there is no store in this database yet: codemode-bridge makes one when it serves, or store copy does")
 	// ErrReadOnly is the error of a store that was opened for reading only.
 	ErrReadOnly = Unavailable("it was opened for reading only")
 )

@@ -3,6 +3,7 @@ package pending
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -240,7 +241,7 @@ func unrecorded(was, is config.Audit) (why []string) {
 	switch {
 	case was.Enabled && !is.Enabled:
 		why = append(why, "audit: no records are kept")
-	case was.Path != is.Path, was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
+	case was.Path != is.Path, database(was.Store) != database(is.Store), was.StoreKey.Origin() != is.StoreKey.Origin(), was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
 		why = append(why, "audit: the records, or their checkpoints, are kept in another place")
 	}
 	shorter := func(was, is int64) bool { return is != 0 && (was == 0 || is < was) } // 0 means forever
@@ -254,6 +255,18 @@ func unrecorded(was, is config.Audit) (why []string) {
 		why = append(why, fmt.Sprintf("audit: the durability is %s, no longer %s", is.Durability, was.Durability))
 	}
 	return why
+}
+
+// database is the address of a store without its password, which may change.
+func database(store config.Value) string {
+	at, err := url.Parse(store.Origin())
+	if err != nil {
+		return store.Origin()
+	}
+	if at.User != nil {
+		at.User = url.User(at.User.Username())
+	}
+	return at.String()
 }
 
 // lets says who else may connect over HTTP, and from where. A token with another

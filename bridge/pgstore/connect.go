@@ -137,6 +137,8 @@ func (o *Options) pool(ctx context.Context, most int32) (*pgxpool.Pool, error) {
 		return nil, errors.New("reading the address of the store: it has options that no pool knows")
 	}
 	c.ConnConfig, c.MaxConns, c.MinConns, c.MaxConnIdleTime = o.config.Copy(), most, 0, time.Minute
+	// A connection that was lost is not read from: reads are rare enough for a round trip more.
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
 	return pgxpool.NewWithConfig(ctx, c)
 }
 
@@ -191,4 +193,28 @@ func classedByServer(pg *pgconn.PgError) error {
 // text returns s as PostgreSQL can keep it: its texts have no NUL, and are UTF-8.
 func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+// Writable says what keeps a bridge from writing to the store: a server that is a
+// stand-by or read-only, or a right that the user lacks.
+func Writable(ctx context.Context, o Options) error {
+	o.ReadOnly = false
+	if err := o.prepare(); err != nil {
+		return err
+	}
+	conn, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer hangUp(conn)
+	ctx, cancel := context.WithTimeout(ctx, o.Patience)
+	defer cancel()
+	var lacks string
+	err = conn.QueryRow(ctx, `SELECT coalesce(string_agg(name, ', '), '') FROM unnest($1::text[]) AS name
+		WHERE NOT has_table_privilege(name, 'INSERT') OR NOT has_table_privilege(name, 'UPDATE') OR NOT has_table_privilege(name, 'DELETE')`,
+		[]string{"meta", "heads", "log", "journals", "entries", "shared", "uses", "requests", "grants", "held"}).Scan(&lacks)
+	if err == nil && lacks != "" {
+		err = ledger.Unavailable("the database's user may not write the tables %s", lacks)
+	}
+	return classed(err)
 }

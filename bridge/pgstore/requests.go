@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"codemode-bridge/bridge/ledger"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
 )
 
 // A RequestStore is an approval.Store in the tables beside the log's. Every change is
@@ -364,4 +364,26 @@ func (r *RequestStore) Forget(ctx context.Context, before time.Time) error {
 		_, err := t.Exec(ctx, "DELETE FROM requests WHERE coalesce(over, until) < $1", before.UnixNano())
 		return err
 	})
+}
+
+// Held returns what waits for an approver, by its configuration file.
+func (r *RequestStore) Held(ctx context.Context) (map[string]*approval.PendingConfig, error) {
+	rows, err := r.pool.Query(ctx, "SELECT file, body FROM held")
+	if err != nil {
+		return nil, classed(err)
+	}
+	defer rows.Close()
+	all := make(map[string]*approval.PendingConfig)
+	for rows.Next() {
+		var file, body string
+		one := new(approval.PendingConfig)
+		if err := rows.Scan(&file, &body); err != nil {
+			return nil, classed(err)
+		}
+		if err := json.Unmarshal([]byte(body), one); err != nil {
+			return nil, fmt.Errorf("reading what is held of %s: %w", file, err)
+		}
+		all[file] = one
+	}
+	return all, classed(rows.Err())
 }

@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"codemode-bridge/bridge/ledger"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -18,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"codemode-bridge/bridge/ledger"
 )
 
 // version is the schema that this release makes and knows.
@@ -103,9 +104,6 @@ func newer(has, oldest int) error {
 	return fmt.Errorf("the store was changed by a newer release (schema %d, which needs at least %d; this one knows %d): update codemode-bridge", has, oldest, version)
 }
 
-// errNone: nobody has made a store in this database.
-var errNone = errors.New("there is no store in this database yet: codemode-bridge makes one when it serves, or store copy does")
-
 // An identity is which store a database has.
 type identity struct {
 	id  string
@@ -127,7 +125,7 @@ func (o *Options) establish(ctx context.Context, conn *pgx.Conn, fresh *identity
 		return o.identify(ctx, conn)
 	}
 	if o.ReadOnly {
-		return is, errNone
+		return is, ledger.ErrNoStore
 	}
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -174,7 +172,9 @@ func (o *Options) establish(ctx context.Context, conn *pgx.Conn, fresh *identity
 
 // there reports whether the schema has the store's tables.
 func (o *Options) there(ctx context.Context, conn *pgx.Conn) (is bool, err error) {
-	err = conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", pgx.Identifier{o.schema, "meta"}.Sanitize()).Scan(&is)
+	// By the catalogue, which shows what others have committed; to_regclass may remember
+	// from before a lock was waited for that there was nothing.
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'meta')", o.schema).Scan(&is)
 	return is, classed(err)
 }
 

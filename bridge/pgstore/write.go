@@ -156,9 +156,7 @@ func (t *tx) queue(want int64, statement string, args ...any) {
 func (t *tx) end(ctx context.Context) error {
 	r := &t.rows
 	if n := len(r.seqs); n > 0 {
-		t.queue(int64(n), `INSERT INTO log (seq, hash, seal, body, time, run, event, tool, disposition, outcome, risk, people)
-			SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])`,
-			r.seqs, r.hashes, r.seals, r.bodies, r.times, r.runs, r.events, r.tools, r.dispositions, r.outcomes, r.risks, r.people)
+		t.queue(int64(n), insertRows, r.args()...)
 		if t.next.seq-t.mark >= markEvery {
 			c := ledger.Checkpoint{Store: t.db.id, Seq: t.next.seq, Hash: t.next.hash, Time: time.Now().UTC()}
 			c.Sign(t.db.key)
@@ -233,6 +231,14 @@ func (t *tx) addRow(body []byte) error {
 	hash, seal := t.next.hash, t.ring.Seal(t.next.seq, t.next.hash)
 	t.rows.add(ledger.Link{Seq: t.next.seq, Hash: hash, Seal: seal, Body: body}, c)
 	return nil
+}
+
+const insertRows = `INSERT INTO log (seq, hash, seal, body, time, run, event, tool, disposition, outcome, risk, people)
+	SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])`
+
+// args are the arguments of insertRows.
+func (r *rows) args() []any {
+	return []any{r.seqs, r.hashes, r.seals, r.bodies, r.times, r.runs, r.events, r.tools, r.dispositions, r.outcomes, r.risks, r.people}
 }
 
 func (r *rows) add(l ledger.Link, c columns) {

@@ -75,7 +75,7 @@ func Start(options ...string) (s *Server, err error) {
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "password"), []byte(password), 0o600), own(dir), own(filepath.Join(dir, "password"))); err != nil {
 		return nil, err
 	}
-	made := s.command("initdb", "-D", s.data(), "-U", owner, "--pwfile", filepath.Join(dir, "password"), "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync")
+	made := s.command("initdb", "-D", s.Data(), "-U", owner, "--pwfile", filepath.Join(dir, "password"), "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync")
 	if out, err := made.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("making a database: %w\n%s", err, out)
 	}
@@ -88,7 +88,11 @@ func Start(options ...string) (s *Server, err error) {
 	return s, s.Restart(options...)
 }
 
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+// Data is the folder of the server's files.
+func (s *Server) Data() string { return filepath.Join(s.dir, "data") }
+
+// Own gives a file in it to the server's user.
+func (s *Server) Own(name string) error { return own(filepath.Join(s.Data(), name)) }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
@@ -99,7 +103,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 
 // Restart starts the server, which Kill or Halt has ended.
 func (s *Server) Restart(options ...string) error {
-	args := []string{"-D", s.data(), "-k", s.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-c", "fsync=off", "-c", "shared_buffers=16MB"}
+	args := []string{"-D", s.Data(), "-k", s.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-c", "fsync=off", "-c", "shared_buffers=16MB"}
 	for _, o := range options {
 		args = append(args, "-c", o)
 	}
@@ -134,7 +138,7 @@ func (s *Server) Kill() {
 	// Its children would go on, and keep a new one from starting: they are in its group.
 	_ = kill(s.cmd.Process.Pid)
 	<-s.done
-	_ = os.Remove(filepath.Join(s.data(), "postmaster.pid"))
+	_ = os.Remove(filepath.Join(s.Data(), "postmaster.pid"))
 }
 
 // Halt ends the server in order.
@@ -178,6 +182,8 @@ type Proxy struct {
 	conns   chan map[net.Conn]bool
 	// OnRequest, if set, sees what a client sends; nothing is led on if it returns false.
 	OnRequest atomic.Pointer[func([]byte) bool]
+	// OnAnswer is the same for what the server sends.
+	OnAnswer atomic.Pointer[func([]byte) bool]
 }
 
 // NewProxy starts a proxy to the server.
@@ -228,7 +234,11 @@ func (p *Proxy) copy(to, from net.Conn, request bool) {
 	for {
 		n, err := from.Read(b)
 		if n > 0 {
-			if see := p.OnRequest.Load(); request && see != nil && !(*see)(b[:n]) {
+			see := p.OnAnswer.Load()
+			if request {
+				see = p.OnRequest.Load()
+			}
+			if see != nil && !(*see)(b[:n]) {
 				return
 			}
 			if wait := p.stalled.Load(); wait != nil {

@@ -187,3 +187,8 @@ func (f *file) sweep(ctx context.Context) error {
 	}
 	return err
 }
+
+func sum(b []byte) []byte {
+	hash := sha256.Sum256(b)
+	return hash[:]
+}

@@ -1,13 +1,14 @@
 package sqlstore
 
 import (
-	"codemode-bridge/bridge/ledger"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+
+	"codemode-bridge/bridge/ledger"
 )
 
 // A store and its key are created together. The key is first written as FILE.new,

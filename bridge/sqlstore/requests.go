@@ -469,3 +469,25 @@ func (r *RequestStore) changedNow() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
+
+// Held returns what waits for an approver, by its configuration file.
+func (r *RequestStore) Held(ctx context.Context) (map[string]*approval.PendingConfig, error) {
+	rows, err := r.pool.QueryContext(ctx, "SELECT file, body FROM held")
+	if err != nil {
+		return nil, fmt.Errorf("reading what is held: %w", err)
+	}
+	defer rows.Close()
+	all := make(map[string]*approval.PendingConfig)
+	for rows.Next() {
+		var file, body string
+		one := new(approval.PendingConfig)
+		if err := rows.Scan(&file, &body); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(body), one); err != nil {
+			return nil, fmt.Errorf("reading what is held of %s: %w", file, err)
+		}
+		all[file] = one
+	}
+	return all, rows.Err()
+}

@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -23,7 +23,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -41,7 +40,7 @@ func approvalsCommand(con *console) *cobra.Command {
 
 // openRequestStore opens the file in which the configuration's bridges keep their
 // requests. The error is errNeverAsked if there is none yet.
-func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlstore.RequestStore, error) {
+func openRequestStore(ctx context.Context, con *console) (*config.Config, storecmd.Requests, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
@@ -55,10 +54,10 @@ func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlst
 	if err := mustHavePath(cfg.Audit); err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(cfg.Audit.Requests()); errors.Is(err, fs.ErrNotExist) {
+	if storecmd.NeverAsked(cfg.Audit) {
 		return nil, nil, &configError{errNeverAsked, "a bridge that runs with this configuration puts its questions into " + cfg.Audit.Requests()}
 	}
-	store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
+	store, err := storecmd.OpenRequests(ctx, cfg.Audit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +70,7 @@ var errNeverAsked = errors.New("nothing was ever asked here")
 // readRequests is withRequests for commands that list: if nothing was ever asked,
 // the list is empty. Own is the id of the configuration.
 func readRequests(ctx context.Context, con *console, do func(broker *approval.Broker, own string) error) error {
-	err := withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) error {
+	err := withRequests(ctx, con, func(cfg *config.Config, store storecmd.Requests) error {
 		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
 		return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
 	})
@@ -82,7 +81,7 @@ func readRequests(ctx context.Context, con *console, do func(broker *approval.Br
 }
 
 // withRequests opens the requests, does something with them, and closes them.
-func withRequests(ctx context.Context, con *console, do func(*config.Config, *sqlstore.RequestStore) error) (err error) {
+func withRequests(ctx context.Context, con *console, do func(*config.Config, storecmd.Requests) error) (err error) {
 	cfg, store, err := openRequestStore(ctx, con)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func withRequests(ctx context.Context, con *console, do func(*config.Config, *sq
 // callStates reads from the audit log what became of a settled request's calls;
 // nil if there is no log. Their errors are escaped for display.
 func callStates(ctx context.Context, con *console, cfg *config.Config, e approval.StoredRequest) (states map[int]ledger.CallState, err error) {
-	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
+	if e.Verdict == nil || storecmd.Missing(cfg.Audit) {
 		return nil, nil
 	}
 	log, err := openStore(ctx, cfg.Audit, true, nil)
@@ -168,7 +167,7 @@ func approvalsShow(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) error {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store storecmd.Requests) error {
 				for _, id := range ids {
 					e, err := find(c.Context(), store, id)
 					if err != nil {
@@ -201,7 +200,7 @@ func approvalsShow(con *console) *cobra.Command {
 }
 
 // find finds a request by its id or the beginning of it.
-func find(ctx context.Context, store *sqlstore.RequestStore, id string) (approval.StoredRequest, error) {
+func find(ctx context.Context, store storecmd.Requests, id string) (approval.StoredRequest, error) {
 	e, err := approvalview.Find(ctx, store, id)
 	if unknown := (*approvalview.FindError)(nil); errors.As(err, &unknown) {
 		err = &cli.UsageError{Err: err}
@@ -211,7 +210,7 @@ func find(ctx context.Context, store *sqlstore.RequestStore, id string) (approva
 
 func (con *console) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
-	_ = withRequests(c.Context(), con, func(_ *config.Config, store *sqlstore.RequestStore) error {
+	_ = withRequests(c.Context(), con, func(_ *config.Config, store storecmd.Requests) error {
 		open, err := store.Requests(c.Context(), approval.Filter{Open: time.Now()})
 		for _, e := range open {
 			ids = append(ids, e.ID+"\t"+wording.Summary(e.Request))
@@ -283,7 +282,7 @@ func answerFlags(con *console, c *cobra.Command, o *answering) {
 
 // answerRequests answers requests with the verdict of an approver.
 func answerRequests(ctx context.Context, con *console, ids []string, o answering) error {
-	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
+	return withRequests(ctx, con, func(cfg *config.Config, store storecmd.Requests) (err error) {
 		for _, row := range o.rows {
 			n, err := strconv.Atoi(row)
 			if err != nil {
@@ -431,7 +430,7 @@ func grantsCommand(con *console) *cobra.Command {
 		Use: "revoke id...", Short: "Revoke a grant: the next call asks again", Args: cli.MinArgs(1),
 		Long: "Revokes what was allowed for a session: the next call asks again. If there are approvers, it asks for the\ntoken of one with the role admin, so that the record says who it was.",
 		RunE: func(c *cobra.Command, ids []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store storecmd.Requests) (err error) {
 				var who string
 				if len(cfg.Approvals.Approvers) > 0 {
 					_, one, _, err := authenticate(con, cfg, fromStdin)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -38,7 +38,7 @@ func approvalsAlways(con *console) *cobra.Command {
 
 func alwaysAllow(ctx context.Context, con *console, id string, o answering) error {
 	o.verdict.Approve, o.verdict.Scope, o.verdict.Count = true, approval.RunScope, approval.MaxCount
-	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
+	return withRequests(ctx, con, func(cfg *config.Config, store storecmd.Requests) (err error) {
 		e, err := find(ctx, store, id)
 		if err != nil {
 			return err

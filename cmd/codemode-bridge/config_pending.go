@@ -2,11 +2,11 @@ package main
 
 import (
 	"bufio"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +19,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -197,7 +196,7 @@ type waiting struct {
 	cfg     *config.Config // what waits
 	inForce *config.Config // what the bridges use meanwhile
 	row     *approval.PendingConfig
-	store   *sqlstore.RequestStore // nil where requests are kept in a bridge's memory
+	store   storecmd.Requests // nil where requests are kept in a bridge's memory
 }
 
 // openWaiting compares the file with what was confirmed of it. The error is
@@ -216,7 +215,7 @@ func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 	case change.Old == nil:
 		return nil, hinted(&pending.UnreadableError{Config: cfg, Err: errors.New(strings.Join(change.Why, "; "))})
 	}
-	if change.Old, err = con.withSecrets(ctx, change.Old, approverTokens); err != nil {
+	if change.Old, err = con.withSecrets(ctx, change.Old, append(storecmd.Pointers, approverTokens)...); err != nil {
 		return nil, err
 	}
 	row := change.Row(change.Old, "")
@@ -248,7 +247,7 @@ func (w *waiting) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if w.store, err = sqlstore.OpenRequests(ctx, w.inForce.Audit.Requests()); err != nil {
+	if w.store, err = storecmd.OpenRequests(ctx, w.inForce.Audit); err != nil {
 		return err
 	}
 	kept, err := approval.PendingConfigOf(ctx, w.store, w.row.File)
@@ -332,11 +331,11 @@ func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Con
 	case err != nil:
 		return nil, err
 	case change == nil:
-		return con.withSecrets(ctx, cfg, approverTokens)
+		return con.withSecrets(ctx, cfg, append(storecmd.Pointers, approverTokens)...)
 	case change.Old == nil:
 		return nil, refusal(change, "")
 	}
-	if change.Old, err = con.withSecrets(ctx, change.Old, approverTokens); err != nil {
+	if change.Old, err = con.withSecrets(ctx, change.Old, append(storecmd.Pointers, approverTokens)...); err != nil {
 		return nil, err
 	}
 	rejected, err := isRejected(ctx, change)
@@ -350,10 +349,10 @@ func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Con
 // Without a file of requests nobody has.
 func isRejected(ctx context.Context, change *pending.Change) (bool, error) {
 	place := change.Old.Audit
-	if _, err := os.Stat(place.Requests()); !place.Enabled || errors.Is(err, fs.ErrNotExist) {
+	if !place.Enabled || storecmd.NeverAsked(place) {
 		return false, nil
 	}
-	store, err := sqlstore.OpenRequests(ctx, place.Requests())
+	store, err := storecmd.OpenRequests(ctx, place)
 	if err != nil {
 		return false, err
 	}

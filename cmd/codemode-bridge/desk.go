@@ -18,8 +18,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/wording"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
 // A desk is what a bridge needs to ask people who are not at the client: where
@@ -51,7 +51,7 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error)
 		return nil, err
 	}
 	if kept {
-		store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
+		store, err := storecmd.OpenRequests(ctx, cfg.Audit)
 		if err != nil {
 			return nil, &configError{err, "the file holds open questions and grants, nothing else: set it aside and they are asked anew"}
 		}

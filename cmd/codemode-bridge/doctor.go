@@ -10,14 +10,13 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
-	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/sandbox"
 
 	"github.com/spf13/cobra"
@@ -163,7 +162,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
-		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, cfg.Audit) }},
+		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Database: databaseOf(cfg), Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, con, cfg) }},
 		Review: func() (unreviewed, blocked int, err error) {
 			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
 			for _, w := range waiting {
@@ -209,20 +208,21 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 }
 
 // openForDoctor opens an audit log for reading.
-func openForDoctor(ctx context.Context, place config.Audit) (s doctor.LogState, err error) {
-	o := storeOptions(place)
-	o.ReadOnly = true
-	db, err := sqlstore.Open(ctx, o)
+func openForDoctor(ctx context.Context, con *console, cfg *config.Config) (doctor.LogState, error) {
+	cfg, err := con.withSecrets(ctx, cfg, storecmd.Pointers...)
 	if err != nil {
-		return s, err
+		return doctor.LogState{}, err
 	}
-	defer db.Close()
-	s.Opened, s.Whole = true, db.WholeAt()
-	s.Last, _, err = db.Head(ctx)
-	if wrong := db.Err(); errors.Is(wrong, ledger.ErrDamaged) {
-		s.Damaged, err = true, wrong
+	s, err := storecmd.Look(ctx, cfg.Audit)
+	return doctor.LogState(s), err
+}
+
+// databaseOf names the database of a configuration for people; empty if it has none.
+func databaseOf(cfg *config.Config) string {
+	if !storecmd.InDatabase(cfg.Audit) {
+		return ""
 	}
-	return s, err
+	return cfg.Audit.Where()
 }
 
 // trySandbox has a worker parse a script, and returns how the worker is confined.

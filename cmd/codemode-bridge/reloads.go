@@ -128,7 +128,7 @@ func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approv
 		return err
 	}
 	if !fixedOf(cfg).equals(fixedOf(r.first)) {
-		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen, http.auth and whether tokens are needed at all take effect at the next start")
+		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, store, approvals.oidc, http.listen, http.auth and whether tokens are needed at all take effect at the next start")
 	}
 	r.bridge.recorder.Secrets().Learn(hidden(cfg, r.con.Env), r.con.Env)
 	old := r.bridge.config()

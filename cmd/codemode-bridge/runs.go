@@ -10,7 +10,6 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/auditcmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -38,7 +37,7 @@ func listRunsCommand(con *console) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--limit must not be negative; 0 is no limit")}
 			}
 			rows, left := []audit.RunRow{}, 0
-			err := auditLogOf(con).WithAny(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			err := auditLogOf(con).WithAny(c.Context(), func(ctx context.Context, store ledger.Book) error {
 				q, err := s.Query(ctx, store, time.Now())
 				if err != nil {
 					return err
@@ -89,7 +88,7 @@ func shownRuns(con *console, others bool) func(configuration string) bool {
 
 // sayPaused puts into rows which of the open runs are paused, and which were
 // interrupted by the end of their bridge.
-func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []audit.RunRow) error {
+func sayPaused(ctx context.Context, con *console, store ledger.Book, rows []audit.RunRow) error {
 	place, err := storePlace(con)
 	if err != nil {
 		return err

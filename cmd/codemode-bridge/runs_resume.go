@@ -14,7 +14,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/evalcmd"
 
@@ -86,7 +85,7 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 // openRun returns the id of the run that an id, or the beginning of one, names. A run
 // that has ended is an error, which is found out before servers are started for it.
 func openRun(ctx context.Context, con *console, prefix string) (run string, err error) {
-	err = auditLogOf(con).With(ctx, func(ctx context.Context, s *sqlstore.DB) (err error) {
+	err = auditLogOf(con).With(ctx, func(ctx context.Context, s ledger.Book) (err error) {
 		if run, err = audit.FindRun(ctx, s, prefix); err != nil {
 			return err
 		}
@@ -105,7 +104,7 @@ func openRun(ctx context.Context, con *console, prefix string) (run string, err 
 // in another folder the same command could start another server.
 func enterFolder(ctx context.Context, con *console, run string) error {
 	folder := ""
-	err := auditLogOf(con).With(ctx, func(ctx context.Context, s *sqlstore.DB) error {
+	err := auditLogOf(con).With(ctx, func(ctx context.Context, s ledger.Book) error {
 		_, entries, err := s.Read(ctx, run)
 		if err == nil {
 			folder, err = bridge.FolderOf(entries)
@@ -176,7 +175,7 @@ func replayRunCommand(con *console) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("replay only shows what a run did; runs resume goes on with a paused one")}
 			}
 			run := ""
-			err := auditLogOf(con).With(c.Context(), func(ctx context.Context, s *sqlstore.DB) (err error) {
+			err := auditLogOf(con).With(c.Context(), func(ctx context.Context, s ledger.Book) (err error) {
 				run, err = audit.FindRun(ctx, s, args[0])
 				return err
 			})

@@ -280,7 +280,7 @@ func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
 	fmt.Fprintf(con.Err, "  endpoint     %s\n", endpoint)
 	fmt.Fprintf(con.Err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
 	if cfg.Audit.Enabled {
-		fmt.Fprintf(con.Err, "  audit log    %s\n", cfg.Audit.Path)
+		fmt.Fprintf(con.Err, "  audit log    %s\n", cfg.Audit.Where())
 	} else {
 		fmt.Fprintf(con.Err, "  audit log    off\n")
 	}

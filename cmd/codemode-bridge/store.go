@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/auditcmd"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/spf13/cobra"
 )
@@ -23,11 +24,12 @@ func auditLogOf(con *console) *auditcmd.Log {
 	return &auditcmd.Log{
 		Console: &con.Console, Version: version,
 		Place: func() (config.Audit, error) { return storePlace(con) },
-		Open: func(ctx context.Context, place config.Audit, readOnly bool) (*sqlstore.DB, error) {
+		Open: func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error) {
 			return openStore(ctx, place, readOnly, nil)
 		},
+		Missing: storecmd.Missing,
 		Repair: func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error) {
-			return sqlstore.Repair(ctx, storeOptions(place))
+			return storecmd.Repair(ctx, place)
 		},
 		Load: con.load, Known: meaningOf,
 	}
@@ -63,6 +65,9 @@ func storePlace(con *console) (config.Audit, error) {
 	if change, err := judge(con, cfg, nil); err == nil && change != nil && change.Old != nil {
 		cfg = change.Old
 	}
+	if cfg, err = con.withSecrets(context.Background(), cfg, storecmd.Pointers...); err != nil {
+		return config.Audit{}, err
+	}
 	return cfg.Audit, mustHavePath(cfg.Audit)
 }
 
@@ -80,12 +85,8 @@ const (
 	stateKey   = "request state"     // seals the state that stateless clients carry
 )
 
-func storeOptions(place config.Audit) sqlstore.Options {
-	return sqlstore.Options{Path: place.Path, AllDurable: place.Durability == config.DurabilityAll, CheckpointFile: place.Checkpoint}
-}
-
 // openStore opens the audit log. With a nil log, nothing is logged about it.
-func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog.Logger) (*sqlstore.DB, error) {
+func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog.Logger) (ledger.Book, error) {
 	if err := mustHavePath(place); err != nil {
 		return nil, err
 	}
@@ -94,11 +95,13 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 			return nil, &configError{fmt.Errorf("opening the file of checkpoints: %w", err), "audit.checkpoint of the configuration names another file"}
 		}
 	}
-	o := storeOptions(place)
-	o.ReadOnly, o.Logger = readOnly, log
-	db, err := sqlstore.Open(ctx, o)
+	db, err := storecmd.Open(ctx, place, readOnly, log)
 	if err != nil {
-		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), "audit.path of the configuration, or --log, names another file"}
+		hint := "audit.path of the configuration, or --log, names another file"
+		if storecmd.InDatabase(place) {
+			hint = "codemode-bridge doctor says more; store and storeKey of the configuration name the database and its key"
+		}
+		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), hint}
 	}
 	return db, nil
 }

@@ -10,8 +10,8 @@ import (
 	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,7 +23,7 @@ func approvalsWatch(con *console) *cobra.Command {
 		Use: "watch", Short: "Answer questions in this terminal as they come", Args: cli.NoArgs,
 		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store storecmd.Requests) (err error) {
 				in, ok := con.In.(*os.File)
 				if out, isFile := con.Out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 					return &cli.UsageError{Err: errors.New("there is no terminal here; approvals list, approve and deny work without one")}

@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/config"
@@ -27,10 +25,12 @@ type Log struct {
 	*cli.Console
 	Version string // of the program
 
-	Place  func() (config.Audit, error)
-	Open   func(ctx context.Context, place config.Audit, readOnly bool) (*sqlstore.DB, error)
-	Repair func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
-	Load   func() (*config.Config, error) // the present configuration
+	Place func() (config.Audit, error)
+	Open  func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error)
+	// Missing reports whether there is no file at the place.
+	Missing func(place config.Audit) bool
+	Repair  func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
+	Load    func() (*config.Config, error) // the present configuration
 	// Known says what is known of a server's tool.
 	Known func(cfg *config.Config, server, tool string) audit.Meaning
 }
@@ -55,19 +55,19 @@ var errNoLog = &cli.ExitError{Code: cli.ExitFailed}
 
 // With opens the audit log for reading and calls do with it. If there is none, it
 // says so and returns an error that ends the command.
-func (l *Log) With(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+func (l *Log) With(ctx context.Context, do func(context.Context, ledger.Book) error) error {
 	return l.with(ctx, true, do)
 }
 
 // WithAny is With for commands that succeed, having nothing to do, if there is no
 // log.
-func (l *Log) WithAny(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+func (l *Log) WithAny(ctx context.Context, do func(context.Context, ledger.Book) error) error {
 	return noLogIsEmpty(l.With(ctx, do))
 }
 
 // read is With for commands that treat a missing log as an empty one.
 func (l *Log) read(ctx context.Context, do func(context.Context, ledger.Store) error) error {
-	err := l.With(ctx, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
+	err := l.With(ctx, func(ctx context.Context, s ledger.Book) error { return do(ctx, s) })
 	if errors.Is(err, errNoLog) {
 		return do(ctx, memstore.New(nil))
 	}
@@ -75,7 +75,7 @@ func (l *Log) read(ctx context.Context, do func(context.Context, ledger.Store) e
 }
 
 // write is WithAny for commands that change the log.
-func (l *Log) write(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+func (l *Log) write(ctx context.Context, do func(context.Context, ledger.Book) error) error {
 	return noLogIsEmpty(l.with(ctx, false, do))
 }
 
@@ -86,16 +86,21 @@ func noLogIsEmpty(err error) error {
 	return err
 }
 
-func (l *Log) with(ctx context.Context, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
+func (l *Log) with(ctx context.Context, readOnly bool, do func(context.Context, ledger.Book) error) (err error) {
 	place, err := l.Place()
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(l.Err, "there is no audit log at %s\n", place.Path)
+	none := l.Missing(place)
+	var store ledger.Book
+	if !none {
+		store, err = l.Open(ctx, place, readOnly)
+		none = errors.Is(err, ledger.ErrNoStore)
+	}
+	if none {
+		fmt.Fprintf(l.Err, "there is no audit log at %s\n", place.Where())
 		return errNoLog
 	}
-	store, err := l.Open(ctx, place, readOnly)
 	if err != nil {
 		return err
 	}

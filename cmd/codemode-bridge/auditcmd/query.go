@@ -8,7 +8,6 @@ import (
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -138,7 +137,7 @@ func (l *Log) Show() *cobra.Command {
 		Use: "show run", Short: "Show what one run did: script, preview, every call", Args: cli.OneArg, ValidArgsFunction: l.CompleteRun,
 		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, s ledger.Book) error {
 				run, err := audit.FindRun(ctx, s, args[0])
 				if err != nil {
 					return err

@@ -9,7 +9,6 @@ import (
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ func (l *Log) CompleteRun(c *cobra.Command, args []string, prefix string) ([]str
 	l.Err = io.Discard
 	defer func() { l.Err = said }()
 	var all []string
-	if err := l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+	if err := l.With(c.Context(), func(ctx context.Context, s ledger.Book) error {
 		for row, err := range s.Rows(ctx, ledger.Query{Events: []ledger.Event{ledger.RunStarted}, Newest: true, Limit: 200}) {
 			if err != nil {
 				return err

@@ -11,7 +11,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/setup"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles"
 
@@ -113,7 +112,7 @@ func (l *Log) report() *cobra.Command {
 		Use: "report", Short: "Write a report of a period, for an auditor, as Markdown", Args: cli.NoArgs,
 		Long: "Verifies the whole log and writes, as Markdown, who let what happen in a period, what was refused\nand why, which outcomes are not known, and how the configuration changed. Where the log is not whole\nthe report says so and the exit code is 5.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, store ledger.Book) error {
 				now := time.Now()
 				q, err := s.Query(ctx, store, now)
 				if err != nil {

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -48,7 +45,7 @@ func (l *Log) Tail() *cobra.Command {
 			if err := l.await(c.Context()); err != nil {
 				return nil // interrupted while waiting
 			}
-			return l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error { return t.Follow(ctx, s) })
+			return l.With(c.Context(), func(ctx context.Context, s ledger.Book) error { return t.Follow(ctx, s) })
 		},
 	}
 	f := c.Flags()
@@ -70,11 +67,11 @@ func (l *Log) await(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for said := false; ; said = true {
-		if _, err := os.Stat(place.Path); !errors.Is(err, fs.ErrNotExist) {
+		if !l.Missing(place) {
 			return nil
 		}
 		if !said {
-			fmt.Fprintf(l.Err, "there is no audit log at %s yet; waiting for one\n", place.Path)
+			fmt.Fprintf(l.Err, "there is no audit log at %s yet; waiting for one\n", place.Where())
 		}
 		select {
 		case <-ctx.Done():

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -25,7 +24,7 @@ func (l *Log) verify() *cobra.Command {
 		Use: "verify", Short: "Check that the log was not edited, cut or reordered", Args: cli.NoArgs,
 		Long: "Reads the whole log and says whether it is what was written, or which row was edited, removed,\ninserted or reordered; the exit code is then 5. A log whose end was cut, that was written anew, or\nthat was replaced by an older copy is found with a checkpoint that was kept elsewhere (--against).",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, store ledger.Book) error {
 				checkpoints, err := readCheckpoints(against)
 				if err != nil {
 					return err
@@ -94,7 +93,7 @@ func (l *Log) checkpoint() *cobra.Command {
 		Use: "checkpoint", Short: "Print a signed line that later proves what the log holds now", Args: cli.NoArgs,
 		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, store ledger.Book) error {
 				point, err := store.Checkpoint(ctx)
 				if err != nil {
 					return err
@@ -125,7 +124,7 @@ func (l *Log) prune() *cobra.Command {
 				return &cli.UsageError{Err: fmt.Errorf("--keep-rows must be 1 or more, not %d", rows)}
 			}
 			before := time.Now().Add(-old)
-			return l.write(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return l.write(c.Context(), func(ctx context.Context, store ledger.Book) error {
 				verb, n := "removed", int64(0)
 				if byRows {
 					if before, err = recorder.TimeOfNewest(ctx, store, rows); err != nil {
@@ -178,7 +177,7 @@ func (l *Log) fingerprint() *cobra.Command {
 			if value == "" {
 				return &cli.UsageError{Err: errors.New("no value: write it to standard input")}
 			}
-			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, store ledger.Book) error {
 				key, err := store.Key(Fingerprints)
 				if err != nil {
 					return err
@@ -218,8 +217,8 @@ func (l *Log) repair() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("there is no audit log at %s", place.Path)
+			if l.Missing(place) {
+				return fmt.Errorf("there is no audit log at %s", place.Where())
 			}
 			done, err := l.Repair(c.Context(), place)
 			switch {
@@ -233,7 +232,7 @@ func (l *Log) repair() *cobra.Command {
 			}
 			fmt.Fprintf(l.Out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
 			fmt.Fprintf(l.Out, "what was wrong: %s\n", audit.Shown(done.Why))
-			fmt.Fprintf(l.Out, "a new log begins at %s\n", place.Path)
+			fmt.Fprintf(l.Out, "a new log begins at %s\n", place.Where())
 			return nil
 		},
 	}

@@ -1,0 +1,107 @@
+//go:build real
+
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codemode-bridge/bridge/pgtest"
+)
+
+// The commands with a store in PostgreSQL: before there is one, with it, and when its
+// server is gone. None of them, and no file that they write, has the password.
+func TestRealDatabase(t *testing.T) {
+	bin := os.Getenv("REAL_BIN")
+	if bin == "" {
+		bin = t.TempDir()
+		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../codemode-bridge", "../codemode-worker")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building the binaries: %v\n%s", err, out)
+		}
+	}
+	server, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	home := t.TempDir()
+	config := filepath.Join(home, "config.json")
+	address := strings.Replace(server.URL("postgres", "team"), pgtest.Password, "${STORE_PASSWORD}", 1)
+	mustWrite(t, config, `{"servers": {"time": {"builtin": "time"}}, "store": "`+address+`", "storeKey": "${STORE_KEY}"}`)
+	run := func(args ...string) (string, error) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "codemode-bridge"), append(args, "--config", config)...)
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"),
+			"XDG_CACHE_HOME="+filepath.Join(home, "cache"), "STORE_PASSWORD="+pgtest.Password, "STORE_KEY=the key of the store of a test")
+		out, err := cmd.CombinedOutput()
+		if strings.Contains(string(out), pgtest.Password) {
+			t.Errorf("%s shows the password:\n%s", strings.Join(args, " "), out)
+		}
+		return string(out), err
+	}
+	says := func(words string, args ...string) string {
+		t.Helper()
+		out, err := run(args...)
+		if err != nil || !strings.Contains(out, words) {
+			t.Errorf("%s should say %q: %v\n%s", strings.Join(args, " "), words, err, out)
+		}
+		return out
+	}
+	says("there is no audit log at postgres://bridge@127.0.0.1", "runs", "list")
+	if out, _ := run("doctor"); !strings.Contains(out, "there is no store in it yet") {
+		t.Errorf("doctor before there is a store:\n%s", out)
+	}
+	says("Z", "eval", "return await codemode.time__now({})")
+	says("the log is whole", "audit", "verify")
+	says("time__now", "audit", "query")
+	says("done", "runs", "list")
+	says("nothing waits", "approvals", "list")
+	says("", "grants", "list")
+	says("all of it was last verified on", "doctor")
+	// To a file and back: the same log, whichever is looked at.
+	copied := filepath.Join(t.TempDir(), "audit.db")
+	head := lastLine(says("the log is whole", "store", "copy", address, copied))
+	says("the log is whole", "audit", "verify", "--log", copied)
+	if out, err := run("store", "copy", address, copied); err == nil || !strings.Contains(out, "is there already") {
+		t.Errorf("a copy over another: %v\n%s", err, out)
+	}
+	back := strings.Replace(address, "team", "back", 1)
+	if again := lastLine(says("the log is whole", "store", "copy", copied, back)); again != head {
+		t.Errorf("the copy says %s, its copy %s", head, again)
+	}
+	if out, err := run("store", "copy", copied, strings.Replace(address, "${STORE_PASSWORD}", "tiger", 1)); err == nil || !strings.Contains(out, "a password may not stand") {
+		t.Errorf("a password on the command line: %v\n%s", err, out)
+	}
+	mustWrite(t, config, `{"servers": {"time": {"builtin": "time"}}, "store": "`+back+`", "storeKey": "${STORE_KEY}"}`)
+	says("the log is whole", "audit", "verify")
+	says("Z", "eval", "return await codemode.time__now({})")
+	if err := filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if name := entry.Name(); strings.HasPrefix(name, "audit.db") || strings.Contains(string(text), pgtest.Password) {
+			t.Errorf("%s is there, and has the password: %t", path, strings.Contains(string(text), pgtest.Password))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	server.Halt()
+	for _, args := range [][]string{{"eval", "return 1"}, {"audit", "verify"}, {"approvals", "list"}, {"doctor"}} {
+		if out, err := run(args...); err == nil || !strings.Contains(out, "cannot be reached") {
+			t.Errorf("%s without the server: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
