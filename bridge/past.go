@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/commons"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
@@ -55,10 +56,11 @@ func (p past) further(entries []ledger.JournalEntry) (past, error) {
 			if err := json.Unmarshal(e.Body, &p.beginning); err != nil {
 				return p, fmt.Errorf("%w: %v", errEntry, err)
 			}
-			var err error
-			if p.names, p.policy, err = readCommon(e.Common); err != nil {
+			names, policy, err := commons.Read(e.Common)
+			if err != nil {
 				return p, fmt.Errorf("%w: %v", errEntry, err)
 			}
+			p.names, p.policy = (*sandbox.Names)(names), policy
 		case ledger.Sent, ledger.Replied, ledger.Noted:
 			s, err := decodeEntry(e.Body)
 			if err != nil {

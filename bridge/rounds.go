@@ -91,7 +91,7 @@ func (a *statelessAsker) inputRequired(all []approval.Request) *mcp.CallToolResu
 	}
 	sealed, err := a.s.seal.Close(st)
 	if err != nil {
-		return failure("sealing the request seal.State: " + err.Error())
+		return failure("sealing the state of the request: " + err.Error())
 	}
 	return &mcp.CallToolResult{InputRequests: inputs, RequestState: sealed}
 }

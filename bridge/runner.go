@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/commons"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
@@ -29,7 +30,7 @@ type runner struct {
 	o       *Options
 	roster  *roster
 	leases  *leases
-	shared  shared
+	shared  commons.Commons
 	levels  elicit.Levels // of logging, that clients want
 	handles *handles.Keeper
 	turns   access.Turns    // of principals with limits.workers
@@ -37,7 +38,7 @@ type runner struct {
 }
 
 func newRunner(o *Options, ro *roster, l *leases) *runner {
-	return &runner{o: o, roster: ro, leases: l, shared: shared{gate: o.Gate, log: o.Logger}, handles: handles.NewKeeper(o.Now), seed: func(seed *[32]byte) { rand.Read(seed[:]) }}
+	return &runner{o: o, roster: ro, leases: l, shared: commons.Commons{Logger: o.Logger}, handles: handles.NewKeeper(o.Now), seed: func(seed *[32]byte) { rand.Read(seed[:]) }}
 }
 
 // start begins a run of a script. An error means that there is no run.
@@ -55,7 +56,7 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 	if analysis.Enumerates(args.Code) {
 		rn.o.Gate.Gather(ctx)
 	}
-	names := rn.shared.names(rn.o.Gate.View().Within(o.Profile, (*gateHost)(r).Scope()))
+	names := (*sandbox.Names)(rn.shared.Names(rn.o.Gate.View().Within(o.Profile, (*gateHost)(r).Scope())))
 	script := rn.script(r, args, names)
 	rn.seed(&script.Seed)
 	r.secret = seal.NewSecret()

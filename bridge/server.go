@@ -71,7 +71,7 @@ func New(o Options) *Server {
 // Replace makes the bridge decide on, and show, another view.
 func (s *Server) Replace(view *gate.View) {
 	s.o.Gate.Replace(view)
-	s.runner.shared.forget()
+	s.runner.shared.Forget()
 	s.retool()
 }
 

@@ -92,8 +92,7 @@ type Config struct {
 	Overlay       string `json:"-"`
 	OverlayDigest Digest `json:"-"`
 
-	places map[string]position // of every value, by its JSON pointer
-	from   origin
+	from origin
 }
 
 // An origin is what a configuration was read from.
@@ -101,6 +100,7 @@ type origin struct {
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
 	text, overlay *string
+	places        map[string]position // of every value, by its JSON pointer
 	// The secrets that it names, and those of them that were asked for; again reads it
 	// with others.
 	named []placed
@@ -444,7 +444,7 @@ func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Serve
 // them, those included that were taken out of Servers.
 func (c *Config) ServerOrder() []string {
 	at := map[string]position{}
-	for pointer, place := range c.places {
+	for pointer, place := range c.from.places {
 		for _, root := range []string{"/servers/", "/mcpServers/"} {
 			if name, ok := strings.CutPrefix(pointer, root); ok && !strings.Contains(name, "/") {
 				at[name] = place
@@ -532,7 +532,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
 	}
 	text := string(src.text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]position{}, from: origin{text: &text}}
+	c := &Config{File: file, Digest: sha256.Sum256(src.text), from: origin{text: &text, places: map[string]position{}}}
 	c.setDefaults()
 	found := newFindings(src)
 	d := &decoder{findings: found, env: env, reading: how}
@@ -555,7 +555,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 	for path := range found.places {
 		at := where(found.places, path, -1)
 		line, column := src.place(at)
-		c.places[path] = position{src.fileOf(at), line, column}
+		c.from.places[path] = position{src.fileOf(at), line, column}
 	}
 	return c, nil
 }
@@ -571,7 +571,7 @@ type position struct {
 // around it. Line and column count from 1.
 func (c *Config) Place(pointer string) (file string, line, column int) {
 	for known := pointer; ; known = known[:strings.LastIndexByte(known, '/')] {
-		if at, ok := c.places[known]; ok || known == "" {
+		if at, ok := c.from.places[known]; ok || known == "" {
 			return at.file, at.line, at.column
 		}
 	}
@@ -579,6 +579,6 @@ func (c *Config) Place(pointer string) (file string, line, column int) {
 
 // Has reports whether the file or the overlay has a value with a JSON pointer.
 func (c *Config) Has(pointer string) bool {
-	_, ok := c.places[pointer]
+	_, ok := c.from.places[pointer]
 	return ok
 }

@@ -70,7 +70,7 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		case known.Host:
 			host := profiles.HostNamed(value.Param, value.Text)
 			host.New, host.Beyond = true, meant.Remote || browses(tool) && !meant.Confined
-			host.Bare = host.Bare && !besides(reading, args, value.Param)
+			host.Bare = host.Bare && !reading.Besides(args, value.Param)
 			m.Hosts = append(m.Hosts, host)
 		case known.Recipient:
 			m.Recipients = append(m.Recipients, profiles.RecipientFact{Param: value.Param, Name: value.Text, New: true, Member: value.Member})
@@ -91,8 +91,8 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 	if m.Leaves() {
 		m.Carries = secretsIn("", args)
 	}
-	m.Orders = browses(tool) && orders(reading)
-	m.Triggers = triggers(reading) && repository(t.Server, reading) == ""
+	m.Orders = browses(tool) && reading.Orders()
+	m.Triggers = triggers(reading) && reading.Repository(t.Server) == ""
 	return m
 }
 
@@ -220,7 +220,7 @@ func (a *acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
 	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
 	if reading, ok := view.reading(c.tool, c.args.Value(), home); ok && triggers(reading) {
-		m.Triggers = m.Triggers || a.knows(r.Session, repository(c.tool.Server, reading))
+		m.Triggers = m.Triggers || a.knows(r.Session, reading.Repository(c.tool.Server))
 	}
 	return m
 }

@@ -180,7 +180,7 @@ func (c *call) names(view *View, m *profiles.Meaning) (all []string) {
 		all = append(all, recipientName(c.tool.Server, r))
 	}
 	if reading, ok := view.reading(c.tool, c.args.Value(), ""); ok {
-		if name := repository(c.tool.Server, reading); name != "" {
+		if name := reading.Repository(c.tool.Server); name != "" {
 			all = append(all, name)
 		}
 	}

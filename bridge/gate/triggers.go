@@ -3,7 +3,6 @@ package gate
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles/known"
@@ -57,45 +56,4 @@ func refspec(name string) bool { return strings.HasPrefix(name, "+") || strings.
 // is no address then.
 func isWord(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
-}
-
-// repository returns the name under which the repository is kept that a call of the
-// server names; empty if it names none.
-func repository(server string, call known.Reading) string {
-	var parts []string
-	for _, v := range call.Values {
-		if v.Role == known.Place && (v.Param == "owner" || v.Param == "repo" || v.Param == "project_id") {
-			parts = append(parts, v.Param+" "+strings.ToLower(v.Text))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "repository of " + server + " " + strings.Join(parts, ", ")
-}
-
-// orders reports whether the words on what is pressed on a page say that it is paid for.
-// Words can only raise a risk: a page may call its button anything.
-func orders(call known.Reading) bool {
-	return slices.ContainsFunc(call.Values, func(v known.Value) bool {
-		return v.Role == known.Place && slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(v.Text), func(c rune) bool { return !unicode.IsLetter(c) }),
-			func(word string) bool { return slices.Contains(paying, word) })
-	})
-}
-
-var paying = strings.Fields(`buy pay order purchase checkout book reserve subscribe donate
-	kaufen zahlen bezahlen bestellen buchen reservieren kostenpflichtig zahlungspflichtig verbindlich
-	acheter payer commander réserver comprar pagar pedir reservar acquista paga ordina prenota kopen betalen bestel`)
-
-// besides reports whether a call says more to a host than the address in that argument:
-// it has text to send there, or names another host on the way.
-func besides(call known.Reading, args map[string]any, param string) bool {
-	own, _, _ := strings.Cut(param, ".")
-	for name, v := range args {
-		role := call.Tool.Args[name]
-		if name != own && v != nil && (role == known.Content || role == known.Host || role == known.PathOrHost) {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,8 @@ import (
 
 	"codemode-bridge/bridge/rpc"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 )
 
@@ -156,17 +158,45 @@ func (h *handed) leave(tell bool) {
 // Read reads the messages that the SDK can read.
 func (h *handed) Read(b []byte) (int, error) {
 	n, err := h.Stdio.Read(b)
-	if err != nil && !h.pipes.ended() {
-		last := time.NewTimer(h.wait)
-		defer last.Stop()
-		select {
-		case <-h.note.allAnswered():
-		case <-h.left:
-		case <-last.C:
-		}
-		h.leave(true)
+	if err != nil {
+		h.answered()
 	}
 	return n, err
+}
+
+// answered waits for the answers to a client that sends nothing more.
+func (h *handed) answered() {
+	if h.pipes.ended() {
+		return
+	}
+	last := time.NewTimer(h.wait)
+	defer last.Stop()
+	select {
+	case <-h.note.allAnswered():
+	case <-h.left:
+	case <-last.C:
+	}
+	h.leave(true)
+}
+
+// Connect makes the client the SDK's connection: see [rpc.Stdio.Connect].
+func (h *handed) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := h.Stdio.Connect(ctx)
+	return handedConn{conn, h}, err
+}
+
+// A handedConn is a handed client as the SDK sees it.
+type handedConn struct {
+	mcp.Connection
+	h *handed
+}
+
+func (c handedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if err != nil && ctx.Err() == nil {
+		c.h.answered()
+	}
+	return m, err
 }
 
 // Close ends reading.

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -245,4 +246,13 @@ func (d *dispatcher) post(w http.ResponseWriter, r *http.Request, id string, m r
 		defer d.sessions.leave(id)
 		d.stateful.ServeHTTP(reply, r)
 	}
+}
+
+// Address is the address of the endpoint for clients, where it listens at addr.
+func Address(addr net.Addr) string {
+	host := addr.String()
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)
+	}
+	return "http://" + host + "/mcp"
 }

@@ -162,7 +162,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
-		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Database: databaseOf(cfg), Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, con, cfg) }},
+		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Database: storecmd.Named(cfg.Audit), Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, con, cfg) }},
 		Review: func() (unreviewed, blocked int, err error) {
 			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
 			for _, w := range waiting {
@@ -215,14 +215,6 @@ func openForDoctor(ctx context.Context, con *console, cfg *config.Config) (docto
 	}
 	s, err := storecmd.Look(ctx, cfg.Audit)
 	return doctor.LogState(s), err
-}
-
-// databaseOf names the database of a configuration for people; empty if it has none.
-func databaseOf(cfg *config.Config) string {
-	if !storecmd.InDatabase(cfg.Audit) {
-		return ""
-	}
-	return cfg.Audit.Where()
 }
 
 // trySandbox has a worker parse a script, and returns how the worker is confined.

@@ -35,6 +35,7 @@ var about = map[string]string{
 	"bridge/canon":                     "one frozen form of a call's arguments: canonical JSON, its digest, its display",
 	"bridge/catalog":                   "knows the tools: names in scripts, declarations, search; an immutable snapshot",
 	"bridge/clients":                   "reads and edits the configuration files of MCP clients, and undoes that",
+	"bridge/commons":                   "keeps what many runs begin with, and writes it once for all of their journals",
 	"bridge/config":                    "reads and checks the configuration file",
 	"bridge/confirmed":                 "keeps what was last confirmed of each configuration file",
 	"bridge/dialogs":                   "knows which dialogs are open at clients that have a session",

@@ -259,18 +259,9 @@ func resourceOf(a config.OAuth, log *slog.Logger) *identity.Resource {
 	})
 }
 
-// endpointAt is the address that clients connect to.
-func endpointAt(addr net.Addr) string {
-	host := addr.String()
-	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)
-	}
-	return "http://" + host + "/mcp"
-}
-
 // greet prints where the bridge is and how to connect to it.
 func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
-	endpoint := endpointAt(addr)
+	endpoint := mcphttp.Address(addr)
 	header, field := "", ""
 	if len(cfg.HTTP.Tokens) > 0 && cfg.HTTP.Auth.IsZero() { // otherwise clients log in by themselves
 		header = ` --header "Authorization: Bearer TOKEN"`

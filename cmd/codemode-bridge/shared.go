@@ -14,6 +14,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/running"
@@ -97,7 +98,11 @@ func (p *parts) shared() instance.Bridge {
 	return instance.Bridge{
 		Logger: p.log, Refused: p.reloads.trouble,
 		Serve: func(ctx context.Context, client io.ReadWriteCloser) error {
-			return p.server.Serve(ctx, &mcp.IOTransport{Reader: client, Writer: client, MaxLineLength: -1})
+			t, ok := client.(mcp.Transport)
+			if !ok {
+				t = rpc.NewStdio(client, client)
+			}
+			return p.server.Serve(ctx, t)
 		},
 		More: func() any { return running.Of(p.config(), p.folder(), p.upstreams) },
 		Status: func() (servers []instance.ServerStatus, runs int) {

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/statuscmd"
 )
@@ -54,7 +55,7 @@ func servingFolder(con *console) (string, error) {
 // announceServing makes a `serve` known to `status`, until end is called. One that cannot
 // be announced serves all the same.
 func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func()) {
-	s := statuscmd.Serving{PID: os.Getpid(), Version: version, Since: time.Now(), File: p.config().File, Endpoint: endpointAt(addr)}
+	s := statuscmd.Serving{PID: os.Getpid(), Version: version, Since: time.Now(), File: p.config().File, Endpoint: mcphttp.Address(addr)}
 	if pg != nil {
 		s.Page = pg.base
 	}

@@ -32,6 +32,14 @@ var Pointers = []string{"/store", "/storeKey"}
 // InDatabase reports whether the store is a database, and not a file.
 func InDatabase(place config.Audit) bool { return !place.Store.IsZero() }
 
+// Named names the database for people; it is empty if the store is a file.
+func Named(place config.Audit) string {
+	if !InDatabase(place) {
+		return ""
+	}
+	return place.Where()
+}
+
 // File returns the options of a store in files.
 func File(place config.Audit) sqlstore.Options {
 	return sqlstore.Options{Path: place.Path, AllDurable: place.Durability == config.DurabilityAll, CheckpointFile: place.Checkpoint}
