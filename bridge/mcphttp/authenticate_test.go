@@ -220,3 +220,35 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		t.Errorf("a stream ends at %v, a call at %v; the token at %v", slices.Values(ends), ends, expires)
 	}
 }
+
+// A client may have a new session's id before the table does: nobody else has the session
+// even then.
+func TestASessionThatIsNotInTheTableYet(t *testing.T) {
+	o := Options{Logger: slog.New(slog.DiscardHandler), Now: time.Now, MaxSessions: 10, MaxBody: 1 << 20, IdleTimeout: time.Hour, Tokens: func() []Token {
+		return []Token{{Name: "a", SHA256: sha256.Sum256([]byte("token-a"))}, {Name: "b", SHA256: sha256.Sum256([]byte("token-b"))}}
+	}}
+	d := newDispatcher(newPlain(), o)
+	handler := o.authenticate(d)
+	ask := func(method, token, session, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "http://127.0.0.1/mcp", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Mcp-Session-Id", session)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	id := ask("POST", "token-a", "", mcphttptest.Initialize).Header().Get("Mcp-Session-Id")
+	d.sessions.mu.Lock()
+	clear(d.sessions.all)
+	d.sessions.mu.Unlock()
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		if w := ask(method, "token-b", id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`); w.Code != http.StatusNotFound || w.Body.String() != "session not found\n" {
+			t.Errorf("%s: %d %q", method, w.Code, w.Body)
+		}
+	}
+	if w := ask("POST", "token-a", id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`); w.Code != http.StatusOK {
+		t.Errorf("its own: %d %q", w.Code, w.Body)
+	}
+}

@@ -176,6 +176,8 @@ func newDispatcher(b Bridge, o Options) *dispatcher {
 }
 
 func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	bare := w // which the server knows how to close
+	w = &hiding{ResponseWriter: w}
 	id := r.Header.Get("Mcp-Session-Id")
 	if !d.sessions.may(id, openerOf(r)) || !d.sessions.belongs(id, access.Bound(r.Context())) {
 		http.Error(w, "session not found", http.StatusNotFound) // as for one that never was
@@ -190,7 +192,7 @@ func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.stateful.ServeHTTP(w, r)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.o.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(bare, r.Body, d.o.MaxBody))
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {

@@ -103,3 +103,30 @@ func (r *reply) finish() {
 		refuse(r.ResponseWriter, http.StatusBadRequest, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: text})
 	}
 }
+
+// A hiding is the answer to any request. The SDK refuses somebody else's session with
+// 403, and nothing else; it looks like one that never was. The table of sessions knows
+// a new one only once its client has it.
+type hiding struct {
+	http.ResponseWriter
+	hidden bool
+}
+
+// Unwrap lets a stream be flushed.
+func (h *hiding) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+func (h *hiding) WriteHeader(status int) {
+	if status == http.StatusForbidden {
+		h.hidden = true
+		http.Error(h.ResponseWriter, "session not found", http.StatusNotFound)
+		return
+	}
+	h.ResponseWriter.WriteHeader(status)
+}
+
+func (h *hiding) Write(p []byte) (int, error) {
+	if h.hidden {
+		return len(p), nil
+	}
+	return h.ResponseWriter.Write(p)
+}
