@@ -362,6 +362,29 @@ func TestRunsSentAgainAreWithinAccess(t *testing.T) {
 	}
 }
 
+// Questions go to approvers alone from the edit on that says so, in a run that is under way too.
+func TestAskedByApprovers(t *testing.T) {
+	spec := threeProfiles()
+	spec.Profiles["read"].Asklist, spec.Profiles["read"].ElicitationFallback = []string{"a__*"}, ptr("queue")
+	spec.ClientPatience = &profiles.Patience{Default: ptr(profiles.Duration(50 * time.Millisecond))}
+	local := access.Entry{Local: true, Profiles: []string{"*"}}
+	h := newHouse(t, spec, nil, local)
+	h.approvers.Store(true)
+	p := &person{answer: func(n int, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		local.Asked = access.AskedApprovers
+		h.give(t, local)
+		return says("once")(n, q)
+	}}
+	c := h.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	out, _ := call(t, c, "codemode_eval_read", map[string]any{"code": `const first = await codemode.a__echo({n: 1}); return await codemode.a__echo({after: JSON.stringify(first)})`})
+	if !strings.Contains(out, `"paused"`) {
+		t.Errorf("the run does not wait for approvers: %s", out)
+	}
+	if got := len(p.questions()); got != 1 {
+		t.Errorf("the client was asked %d times, want once", got)
+	}
+}
+
 // Clients make up endpoints of any name; what is kept does not grow by them.
 func TestEndpointsMadeUpAreNotKept(t *testing.T) {
 	for _, entries := range [][]access.Entry{nil, {{Principals: []string{"*"}, Profiles: []string{"*"}}}} {
