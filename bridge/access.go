@@ -57,8 +57,11 @@ func (m *menus) of(ctx context.Context, extra *mcp.RequestExtra) *menu {
 	if known, ok := m.made.Load(key); ok {
 		return known.(*menu)
 	}
-	known, _ := m.made.LoadOrStore(key, s.wanted(view, g, g.Full(s.o.Full)))
-	return known.(*menu)
+	made := s.wanted(view, g, g.Full(s.o.Full))
+	if len(made.tools) > 0 { // nothing is kept of an endpoint whose profile somebody made up
+		m.made.Store(key, made)
+	}
+	return made
 }
 
 // list makes a list of all tools that of one client: those that its principal may call, without those that
@@ -122,6 +125,13 @@ func (r *run) access() []access.Rights {
 		all = append(all, rules.For(r.principal, *now))
 	}
 	return all
+}
+
+// join has the run reach no more than a client has that it goes on for.
+func (r *run) join(c claimant) {
+	if !c.anyone {
+		r.joined.Store(&c.groups)
+	}
 }
 
 // reach is how people are asked about the run, if a client could be asked like this.

@@ -59,6 +59,7 @@ func newHouse(t *testing.T, spec profiles.Spec, change func(*Options), entries .
 		return g.Limits().Sessions, g.Entry()
 	}}
 	o.Tokens = func() (all []mcphttp.Token) {
+		all = append(all, mcphttp.Token{Name: "ann", SHA256: sha256.Sum256([]byte("annAlone-token"))}) // she has left her groups
 		for name, groups := range houseGroups {
 			all = append(all, mcphttp.Token{Name: name, Groups: groups, SHA256: sha256.Sum256([]byte(name + "-token"))})
 		}
@@ -301,6 +302,109 @@ func TestRunsGoOnWithinAccess(t *testing.T) {
 	}
 	if made := h.up.made(); len(made) > 0 {
 		t.Errorf("made %q", made)
+	}
+}
+
+// A run that goes on because its script was sent again reaches no more than whoever sent it, live or
+// suspended.
+func TestRunsSentAgainAreWithinAccess(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		f := newFleet()
+		spec := threeProfiles()
+		for _, p := range spec.Profiles {
+			p.Asklist, p.ElicitationFallback = []string{"a__*"}, ptr("queue")
+		}
+		spec.ClientPatience = &profiles.Patience{Default: ptr(profiles.Duration(50 * time.Millisecond))}
+		h := newHouse(t, spec, func(o *Options) {
+			o.Gate = gate.New(o.Gate.View(), gate.Options{Caller: o.Upstreams.(*upstreams), Reader: o.Upstreams.(*upstreams), Recorder: f.records, Approvers: func() bool { return true }, Broker: f.broker(f.requests, "one", "")})
+			o.Journal, o.Bridge, o.Gone = f.records, "one", f.isGone
+		})
+		rules, wrong := access.New([]access.Entry{{Groups: []string{"staff"}, Profiles: []string{"*"}}, {Principals: []string{"ann"}, Profiles: []string{"*"}, Servers: []string{"b"}}},
+			access.Known{Profiles: []string{"safe", "admin", "read"}}) // the groups of all come from an issuer
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		h.rules.Store(rules)
+		h.AccessChanged()
+		send := func(who string) string {
+			out, _ := call(t, h.as(t, who, "/mcp", statelessProtocol), "eval", map[string]any{"code": `return await codemode.a__echo({n: 1})`})
+			return out
+		}
+		var paused struct{ Run string }
+		if out := send("ann"); json.Unmarshal([]byte(out), &paused) != nil || paused.Run == "" {
+			t.Fatalf("the run does not pause: %s", out)
+		}
+		if r, ok := h.roster.lookup(paused.Run); suspended && ok {
+			if !r.evict() {
+				t.Fatal("the run cannot be suspended")
+			}
+			<-r.done
+		}
+		out := send("annAlone")
+		if !strings.Contains(out, paused.Run) {
+			t.Fatalf("the same script is another run than %s: %s", paused.Run, out)
+		}
+		if !suspended { // what it waits for was asked before
+			f.answer(t, f.open(t, 1)[0], approval.Verdict{Approve: true, Scope: approval.Once, Channel: "page"})
+			for r, ok := h.roster.lookup(paused.Run); ok; ok = false {
+				<-r.done
+			}
+			if run, ok := h.Run(t.Context(), paused.Run); ok {
+				out = string(run.Result)
+			}
+		}
+		if !strings.Contains(out, "does not let ann reach server a") {
+			t.Errorf("suspended %v: it went on: %s", suspended, out)
+		}
+		if made := h.up.made(); len(made) > 0 {
+			t.Errorf("suspended %v: made %q", suspended, made)
+		}
+	}
+}
+
+// Questions go to approvers alone from the edit on that says so, in a run that is under way too.
+func TestAskedByApprovers(t *testing.T) {
+	spec := threeProfiles()
+	spec.Profiles["read"].Asklist, spec.Profiles["read"].ElicitationFallback = []string{"a__*"}, ptr("queue")
+	spec.ClientPatience = &profiles.Patience{Default: ptr(profiles.Duration(50 * time.Millisecond))}
+	local := access.Entry{Local: true, Profiles: []string{"*"}}
+	h := newHouse(t, spec, nil, local)
+	h.approvers.Store(true)
+	p := &person{answer: func(n int, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		local.Asked = access.AskedApprovers
+		h.give(t, local)
+		return says("once")(n, q)
+	}}
+	c := h.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	out, _ := call(t, c, "codemode_eval_read", map[string]any{"code": `const first = await codemode.a__echo({n: 1}); return await codemode.a__echo({after: JSON.stringify(first)})`})
+	if !strings.Contains(out, `"paused"`) {
+		t.Errorf("the run does not wait for approvers: %s", out)
+	}
+	if got := len(p.questions()); got != 1 {
+		t.Errorf("the client was asked %d times, want once", got)
+	}
+}
+
+// Clients make up endpoints of any name; what is kept does not grow by them.
+func TestEndpointsMadeUpAreNotKept(t *testing.T) {
+	for _, entries := range [][]access.Entry{nil, {{Principals: []string{"*"}, Profiles: []string{"*"}}}} {
+		h := newHouse(t, threeProfiles(), nil)
+		if h.give(t, entries...); entries == nil {
+			h.rules.Store(nil)
+		}
+		for i := range 3 {
+			if got := listedTools(t, h.as(t, "ann", fmt.Sprint("/mcp/p/none", i), statelessProtocol)); len(got) > 0 {
+				t.Errorf("an endpoint of no profile has %q", got)
+			}
+		}
+		if got := listedTools(t, h.as(t, "ann", "/mcp/p/read", statelessProtocol)); !slices.Contains(got, "eval") {
+			t.Errorf("an endpoint of a profile has %q", got)
+		}
+		kept := 0
+		h.menus.made.Range(func(key, _ any) bool { kept++; return true })
+		if kept != 1 {
+			t.Errorf("%d menus are kept, want that of the profile", kept)
+		}
 	}
 }
 

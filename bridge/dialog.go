@@ -251,7 +251,7 @@ func (s *Server) reflexOf(brief bool, principal string) *forms.Reflex {
 // attachment. A client that answers by itself is asked only by eval_resume, which a
 // person wanted.
 func (a *attachment) answerable(q approval.Request) bool {
-	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().ByItself())
+	return a.r.reach(a.r.gate.Reach) == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().ByItself())
 }
 
 // question is a request as a form for the client of this attachment, with what an

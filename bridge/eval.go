@@ -54,11 +54,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 
 // runOf returns the run that a claimant names, live or resumed.
 func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	r, err := s.runner.resume(ctx, id, c)
-	if err == nil {
-		r.joined.Store(&c.groups)
-	}
-	return r, err
+	return s.runner.resume(ctx, id, c)
 }
 
 // Eval runs one script outside any MCP session, for the command line, and

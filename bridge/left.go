@@ -36,6 +36,7 @@ func (rn *runner) leave(r *run) {
 // got. So a client that gave up, or a model that forgot, runs nothing twice.
 func (rn *runner) reattach(ctx context.Context, sess *session, c claimant, profile string, args evalArgs) (*run, error) {
 	if r := rn.roster.unattended(sess, c.principal, profile, args); r != nil {
+		r.join(c)
 		return r, nil
 	}
 	same := suspendedKey{principal: c.principal, profile: profile, script: scriptDigest(args.Code, args.Input)}

@@ -36,6 +36,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		if !c.may(r.ownership()) {
 			return nil, ErrNoRun
 		}
+		r.join(c)
 		return r, nil
 	}
 	if rn.o.Journal == nil {
@@ -106,6 +107,7 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 	sess.handles = rn.handles.Of(p.Principal)
 	r := rn.newRun(id, sess, who.Principal{Name: p.Principal, Groups: p.Groups}, p.Profile, p.Fetched)
 	r.started = p.Started
+	r.join(c) // before it runs
 	r.names.Restore(p.taken)
 	if c.left {
 		r.update(lifecycle.Event{Kind: lifecycle.Leaves, At: time.Now()})

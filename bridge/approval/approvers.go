@@ -227,11 +227,11 @@ func (a Approver) allows(risk profiles.Risk) bool {
 }
 
 // mayBe reports whether an approver may be the requester, as far as that is known: a
-// requester whom an issuer names could be anybody whose principal is not known. That
-// one of the same name is the requester, SelfApproval knows.
+// requester whom an issuer names could be anybody whose principal there is not known.
+// That one of the same name is the requester, SelfApproval knows.
 func (a Approver) mayBe(requester string) bool {
-	issued := strings.Contains(requester, "#") // which no name of a static token has
-	return issued && (a.Principal == "" || a.Principal == requester)
+	issuer, _, issued := strings.Cut(requester, "#") // which no name of a static token has
+	return issued && (a.Principal == requester || !strings.HasPrefix(a.Principal, issuer+"#"))
 }
 
 // Sign makes a verdict on a request an approver's own: it adds who they are, how
@@ -257,8 +257,8 @@ func (a *Approvers) entitle(who Approver, r Request, v Verdict, now time.Time) (
 	may := who.May(Answer) && (!v.Approve || who.allows(r.Decision.Risk))
 	separate := v.Approve && r.NeedsAnother()
 	if separate && who.mayBe(r.Requester) {
-		if who.Principal == "" {
-			return Verdict{}, fmt.Errorf("somebody other than %s must allow this call, and nothing says who %s is there; an admin adds \"principal\" to the approver", r.Requester, who.Name)
+		if who.Principal != r.Requester {
+			return Verdict{}, fmt.Errorf("somebody other than %s must allow this call, and nothing says who %s is there; an admin adds \"principal\" to the approver, with the same issuer", r.Requester, who.Name)
 		}
 		return Verdict{}, fmt.Errorf("%s asked for this call; somebody else must allow it", who.Name)
 	}

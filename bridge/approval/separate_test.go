@@ -15,6 +15,7 @@ func TestWhoAskedByAnIssuersName(t *testing.T) {
 		return Approver{Name: name, Role: role, Principal: principal, Token: sha256.Sum256([]byte(name))}
 	}
 	ann, bob, cyd := one("ann", asker, Decide), one("bob", "https://login.example#u-2", Decide), one("cyd", "", Admin)
+	dee := one("dee", "https://login.example/#u-4", Decide)
 	guest := one("guest", "https://login.example#u-3", Viewer)
 	separate := func(requester string) Request {
 		return question(1, func(r *Request) { r.Separate, r.Requester = true, requester })
@@ -30,6 +31,7 @@ func TestWhoAskedByAnIssuersName(t *testing.T) {
 		"their own call, denied":                {who: ann, r: separate(asker), deny: true},
 		"somebody else's":                       {who: bob, r: separate(asker)},
 		"by whom nobody knows there":            {who: cyd, r: separate(asker), want: `nothing says who cyd is there; an admin adds "principal"`},
+		"by whom another issuer knows":          {who: dee, r: separate(asker), want: `nothing says who dee is there; an admin adds "principal"`},
 		"denied by whom nobody knows there":     {who: cyd, r: separate(asker), deny: true},
 		"for the bearer of a static token":      {who: cyd, r: separate("ci")},
 		"where one's own counts":                {who: ann, r: question(1, func(r *Request) { r.Requester = asker })},
@@ -44,7 +46,7 @@ func TestWhoAskedByAnIssuersName(t *testing.T) {
 		if row.lent != "" {
 			lent = []Delegation{{From: row.lent, To: row.who.Name, Until: now.Add(time.Hour)}}
 		}
-		people, err := NewApprovers(Realm{}, []Approver{ann, bob, cyd, guest}, lent)
+		people, err := NewApprovers(Realm{}, []Approver{ann, bob, cyd, dee, guest}, lent)
 		if err != nil {
 			t.Fatal(err)
 		}
