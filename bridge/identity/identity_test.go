@@ -204,7 +204,7 @@ func TestNobodyAnswers(t *testing.T) {
 	if len(got) != 1 || !got[0].Fatal || !strings.HasPrefix(got[0].Do, "see that the issuer is up") {
 		t.Fatalf("Check says %+v", got)
 	}
-	if text := canon.Redact(got[0].Text); strings.Contains(text, "hidden") || strings.Count(text, "connection refused (asked: "+f.URL) < 1 {
+	if text := canon.Redact(got[0].Text); strings.Contains(text, "hidden") || !strings.Contains(text, "(asked: "+f.URL) {
 		t.Errorf("it is shown as %s", text)
 	}
 }
