@@ -589,7 +589,7 @@ func TestSessionsOfAPrincipal(t *testing.T) {
 		go c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": `return await codemode.a__wait({})`}})
 		<-reached
 	}
-	if status, body, _ := open("ci", "/mcp"); status != http.StatusServiceUnavailable || !strings.Contains(body, "all 2 sessions that you may have (entry 1 of access) are in use") {
+	if status, body, _ := open("ci", "/mcp"); status != http.StatusServiceUnavailable || !strings.Contains(body, "every session that you may have (2 by entry 1 of access) is in use: end one") {
 		t.Errorf("a session too many: %d %s", status, body)
 	}
 }

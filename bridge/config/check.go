@@ -194,6 +194,9 @@ func (c *checker) audit() {
 // password finds the one in the address of a database.
 var password = regexp.MustCompile(`^[a-z]+://[^/?#@:]*:([^/?#@]+)@|[?&]password=([^&#]+)`)
 
+// leastKey is how many characters storeKey has at least.
+const leastKey = 16
+
 // store checks the database that is the store.
 func (c *checker) store() {
 	c.config.Audit.Store, c.config.Audit.StoreKey = c.config.Store, c.config.StoreKey
@@ -205,6 +208,9 @@ func (c *checker) store() {
 	}
 	if c.sound("/storeKey") && !reference.MatchString(written(c.places["/storeKey"])) {
 		c.at("/storeKey", "a key may not stand in the file", `name a variable or a secret: "storeKey": "${STORE_KEY}"`)
+	}
+	if key := c.config.StoreKey; c.sound("/storeKey") && !key.Secret() && !key.IsZero() && len(key.Reveal()) < leastKey {
+		c.at("/storeKey", fmt.Sprintf("the key is shorter than %d characters", leastKey), "make one with: openssl rand -hex 32")
 	}
 	if c.has("/storeKey") && !c.has("/store") {
 		c.at("/storeKey", "there is no store that it is for", `add "store"`)

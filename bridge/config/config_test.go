@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,7 +234,7 @@ func TestExample(t *testing.T) {
 	// Comments with two spaces are examples of their own: uncomment them all.
 	uncommented := regexp.MustCompile(`(?m)^(\s*)//  `).ReplaceAll(text, []byte("$1"))
 	c, err = Parse(name, uncommented, func(name string) (string, bool) {
-		return "a token that is long enough", name == "GITHUB_TOKEN" || name == "BRIDGE_TOKEN"
+		return "a token that is long enough", slices.Contains([]string{"GITHUB_TOKEN", "BRIDGE_TOKEN", "STORE_PASSWORD", "STORE_KEY"}, name)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func TestExample(t *testing.T) {
 	if diff := cmp.Diff(&supervised, c.Evaluation.DefaultProfile); diff != "" {
 		t.Errorf("uncommented, the example has another default profile (-want +got):\n%s", diff)
 	}
-	if len(c.Evaluation.Profiles) != 2 || len(c.HTTP.Tokens) != 1 {
+	if len(c.Evaluation.Profiles) != 2 || len(c.HTTP.Tokens) != 1 || len(c.Access) != 3 || c.HTTP.Auth.IsZero() || c.Store.IsZero() {
 		t.Errorf("uncommented, the example is\n%s", c)
 	}
 }

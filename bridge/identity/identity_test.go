@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/canon"
+
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -190,6 +192,21 @@ func TestRotatedKeys(t *testing.T) {
 	f.with(func() { f.keys = []jose.JSONWebKey{before.public()} })
 	f.pass(renewAfter)
 	refusedWith(t, r, "the key that was taken back", after.sign(t, f.good(nil)), http.StatusUnauthorized, "invalid_token", "")
+}
+
+// Where nobody answers, that is what to look at, and not the spelling of the issuer. The texts stand
+// apart from the address, whose words look like the name of a secret to whoever hides those.
+func TestNobodyAnswers(t *testing.T) {
+	f := newFake(t)
+	o := f.options()
+	f.Close()
+	got := New(o).Check(t.Context())
+	if len(got) != 1 || !got[0].Fatal || !strings.HasPrefix(got[0].Do, "see that the issuer is up") {
+		t.Fatalf("Check says %+v", got)
+	}
+	if text := canon.Redact(got[0].Text); strings.Contains(text, "hidden") || !strings.Contains(text, "(asked: "+f.URL) {
+		t.Errorf("it is shown as %s", text)
+	}
 }
 
 func TestTheIssuerIsDown(t *testing.T) {

@@ -213,7 +213,7 @@ func (i *issuer) fetch(ctx context.Context) (*known, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tried []string
+	var tried failures
 	for _, address := range addresses {
 		k.metadata = metadata{}
 		err := i.get(ctx, address, &k.metadata)
@@ -224,10 +224,10 @@ func (i *issuer) fetch(ctx context.Context) (*known, error) {
 			tried = nil
 			break
 		}
-		tried = append(tried, err.Error())
+		tried = append(tried, err)
 	}
 	if tried != nil {
-		return nil, fmt.Errorf("reading the issuer's metadata: %s", strings.Join(tried, "; "))
+		return nil, fmt.Errorf("reading the issuer's metadata: %w", tried)
 	}
 	if k.Keys == "" && i.o.ClientID != "" {
 		return k, nil // its tokens are all opaque
@@ -288,7 +288,11 @@ func (i *issuer) get(ctx context.Context, address string, into any) error {
 	req.Header.Set("Accept", "application/json")
 	res, err := i.client.Do(req)
 	if err != nil {
-		return err
+		var failed *url.Error // which names the address, too
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return &silent{err, address}
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
@@ -299,6 +303,28 @@ func (i *issuer) get(ctx context.Context, address string, into any) error {
 	}
 	return nil
 }
+
+// A silent is why an address of the issuer did not answer.
+type silent struct {
+	err error
+	at  string
+}
+
+func (s *silent) Error() string { return fmt.Sprintf("%v (asked: %s)", s.err, s.at) }
+func (s *silent) Unwrap() error { return s.err }
+
+// failures are why none of several addresses would do.
+type failures []error
+
+func (f failures) Error() string {
+	var all []string
+	for _, err := range f {
+		all = append(all, err.Error())
+	}
+	return strings.Join(all, "; ")
+}
+
+func (f failures) Unwrap() []error { return f }
 
 // safe reports whether nobody on the way can read or change what is sent to an
 // address: it is https, or on this machine.

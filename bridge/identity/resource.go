@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,7 +83,11 @@ type Problem struct {
 func (r *Resource) Check(ctx context.Context) (all []Problem) {
 	k, err := r.issuer.current(ctx)
 	if err != nil {
-		return []Problem{{err.Error(), "check http.auth.issuer: it is the address that the issuer's own metadata name, letter by letter", true}}
+		do := "check http.auth.issuer: it is the address that the issuer's own metadata name, letter by letter"
+		if quiet := (*silent)(nil); errors.As(err, &quiet) {
+			do = "see that the issuer is up and this machine reaches it, by its name and its certificate; or check http.auth.issuer"
+		}
+		return []Problem{{err.Error(), do, true}}
 	}
 	if r.opaque != nil {
 		if _, err := r.opaque.introspect(ctx, rand.Text()); err != nil {

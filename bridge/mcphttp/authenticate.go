@@ -63,7 +63,7 @@ func (o Options) caller(r *http.Request) (identity.Caller, *identity.Refusal) {
 	case len(headers) > 1:
 		return refuse(http.StatusBadRequest, "the request has more than one Authorization header")
 	case len(headers) == 0:
-		return refuse(http.StatusUnauthorized, "no bearer token")
+		return refuse(http.StatusUnauthorized, "no bearer token: send \"Authorization: Bearer ...\"")
 	}
 	parts := authorization.FindStringSubmatch(headers[0])
 	if parts == nil {
@@ -83,7 +83,7 @@ func (o Options) caller(r *http.Request) (identity.Caller, *identity.Refusal) {
 		}
 	}
 	if o.Resource == nil {
-		return identity.Caller{}, &identity.Refusal{Status: http.StatusUnauthorized, Code: "invalid_token", Text: "unknown token"}
+		return identity.Caller{}, &identity.Refusal{Status: http.StatusUnauthorized, Code: "invalid_token", Text: "unknown token: it is none of http.tokens"}
 	}
 	caller, err := o.Resource.Verify(r.Context(), parts[1])
 	if err != nil {

@@ -232,7 +232,7 @@ func (d *dispatcher) post(w http.ResponseWriter, r *http.Request, id string, m r
 			w.Header().Set("Retry-After", "60")
 			why := fmt.Sprintf("all sessions that you may have are in use; http.maxSessions is %d", d.o.MaxSessions)
 			if where != "" {
-				why = fmt.Sprintf("all %d sessions that you may have (%s) are in use: end one, or wait until one is quiet", most, where)
+				why = fmt.Sprintf("every session that you may have (%d by %s) is in use: end one, or wait until one is quiet", most, where)
 			}
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return

@@ -169,7 +169,7 @@ var hints = []struct{ code, text string }{
 	{"57014", "the database took too long"},
 	{"57P05", "the database ended a connection that was idle"},
 	{"57P", "the database is being shut down or started, or ended the connection"},
-	{"28", "the database refuses the user or the password"},
+	{"28", "the user or the password is refused by the database"},
 	{"3D000", "there is no such database: make it with CREATE DATABASE"},
 	{"42501", "the database's user lacks a right"},
 	{"40", "the database gave up a transaction"},

@@ -650,7 +650,7 @@ func TestRealPasswordIsHidden(t *testing.T) {
 	if strings.Contains(string(text), pgtest.Password) {
 		t.Errorf("the password is in %s", text)
 	}
-	for _, words := range []string{"refuses the user or the password", "there is no such database", "cannot be reached"} {
+	for _, words := range []string{"the user or the password is refused by the database", "there is no such database", "cannot be reached"} {
 		if !strings.Contains(string(text), words) {
 			t.Errorf("nothing says %q: %s", words, text)
 		}

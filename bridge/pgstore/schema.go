@@ -266,7 +266,7 @@ func (o *Options) secret(create bool) ([]byte, error) {
 		return o.secret(false)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the store's key is not here: name it with storeKey, or copy %s from the machine that made the store", o.SecretFile)
+		return nil, fmt.Errorf("the store's key is not here: name it with storeKey (for store copy with --key), or copy %s from the machine that made the store", o.SecretFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the store's key: %w", err)

@@ -1,7 +1,7 @@
 // Package cautions says what is no mistake in a configuration and is probably not meant,
 // or does more than its author may know: a profile that restricts nothing, a variable
 // that makes a program load other code, an address that hands out the keys of a machine
-// in a cloud, a key that stands in an address. check and doctor show it.
+// in a cloud, a key that stands in an address, a token that gives nothing. check and doctor show it.
 package cautions
 
 import (
@@ -48,6 +48,7 @@ func Of(cfg *config.Config) []Caution {
 				`write "default": "risk" to have risky calls asked, or "extends": "builtin:coding@1"`)
 		}
 	}
+	l.tokens()
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
 		l.environment(s, name)
@@ -79,6 +80,20 @@ type looker struct {
 func (l *looker) at(pointer, text, do string) {
 	file, line, column := l.cfg.Place(pointer)
 	l.found = append(l.found, Caution{File: file, Line: line, Column: column, Text: canon.Escape(text), Do: canon.Escape(do)})
+}
+
+// tokens looks for tokens whose bearers have nothing.
+func (l *looker) tokens() {
+	rules := l.cfg.Rules()
+	if rules == nil {
+		return
+	}
+	for i, t := range l.cfg.HTTP.Tokens {
+		if rules.For(t.Name, nil).Entry() == "" { // the groups of a token are the configuration's
+			l.at("/http/tokens/"+strconv.Itoa(i), fmt.Sprintf("no entry of access holds for the token %s: whoever has it is shown no tool", t.Name),
+				fmt.Sprintf(`add one, such as {"tokens": [%q], "profiles": [...]}, or remove the token`, t.Name))
+		}
+	}
 }
 
 // pointer names a key of a server.

@@ -113,3 +113,20 @@ func TestNoCautions(t *testing.T) {
 		t.Errorf("there are cautions: %q", got)
 	}
 }
+
+// A token that no entry of access holds for gives nothing.
+func TestTokensWithoutAccess(t *testing.T) {
+	const tokens = `{ "http": { "tokens": [
+  { "name": "ann", "sha256": "1111111111111111111111111111111111111111111111111111111111111111", "groups": ["platform"] },
+  { "name": "bob", "sha256": "2222222222222222222222222222222222222222222222222222222222222222" },
+  { "name": "ci-a", "sha256": "3333333333333333333333333333333333333333333333333333333333333333" }
+] }, "evaluation": { "profiles": { "safe": { "allowlist": ["a__*"] } } }`
+	if got := of(t, tokens+"}"); len(got) > 0 {
+		t.Errorf("without access: %q", got)
+	}
+	got := of(t, tokens+`, "access": [{ "groups": ["platform"], "profiles": ["*"] }, { "tokens": ["ci-*"], "profiles": ["safe"] }] }`)
+	want := []string{"3:3: no entry of access holds for the token bob: whoever has it is shown no tool"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -69,7 +69,11 @@ func (g *Group) place(arg, key string) (config.Audit, error) {
 	}
 	cfg, err := config.Parse("store.json", text, g.Env)
 	if problems := (config.Problems{}); errors.As(err, &problems) {
-		return config.Audit{}, &cli.UsageError{Err: fmt.Errorf("the address of the store: %s (%s)", problems[0].Message, problems[0].Hint)}
+		what := "the address of the store"
+		if problems[0].Path == "/storeKey" {
+			what = "--key"
+		}
+		return config.Audit{}, &cli.UsageError{Err: fmt.Errorf("%s: %s (%s)", what, problems[0].Message, problems[0].Hint)}
 	}
 	if err != nil {
 		return config.Audit{}, err

@@ -37,7 +37,7 @@ func Named(place config.Audit) string {
 	if !InDatabase(place) {
 		return ""
 	}
-	return place.Where()
+	return pgstore.Where(place.Store.Reveal())
 }
 
 // File returns the options of a store in files.
