@@ -364,7 +364,7 @@ func TestLooseningsOfEveryKeyAreHeld(t *testing.T) {
 		home := a.Env
 		a.Env = func(name string) (string, bool) { // a variable with a secret holds its own name
 			if strings.HasPrefix(name, "A_") || strings.HasPrefix(name, "ANOTHER_") {
-				return "it is " + strings.ToLower(name), true
+				return "its value is " + strings.ToLower(name), true
 			}
 			return home(name)
 		}
