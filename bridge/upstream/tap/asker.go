@@ -12,21 +12,19 @@ import (
 // call a server's request belongs to. The server's own _meta is taken out.
 const CallKey = "codemode-bridge/call"
 
-// oneOfSeveral follows a tie that stands for all calls of its listener: the server
-// did not say which of them it asks for.
-const oneOfSeveral = "?"
-
 // Asker returns the exchange that a server's request with such a _meta belongs to,
 // nil if that is not certain. cancel is called when that call is over or, where
 // the request may belong to several calls of one listener, the last of them.
 func (t *Tap) Asker(meta map[string]any, cancel context.CancelCauseFunc) *Exchange {
-	tie, _ := meta[CallKey].(string)
-	tie, oneOf := strings.CutSuffix(tie, oneOfSeveral)
-	x := t.tied(tie)
-	if x != nil {
-		t.during(x, oneOf, cancel)
+	names, _ := meta[CallKey].(string)
+	ties := strings.Fields(names)
+	for _, tie := range ties { // the first of them may be over by now
+		if x := t.tied(tie); x != nil {
+			t.during(x, len(ties) > 1, cancel)
+			return x
+		}
 	}
-	return x
+	return nil
 }
 
 // during calls cancel when x is over or, with oneOf, the last exchange of its
@@ -60,6 +58,19 @@ func (t *Tap) sibling(x *Exchange) *Exchange {
 		}
 	}
 	return nil
+}
+
+// siblings returns the ties of x and of the other exchanges with its listener, x first.
+func (t *Tap) siblings(x *Exchange) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := []string{x.tie}
+	for tie, other := range t.ties {
+		if other != x && other.listener == x.listener && other.life.Err() == nil {
+			all = append(all, tie)
+		}
+	}
+	return all
 }
 
 // belongs returns the exchange that a message of the server belongs to if it names
@@ -101,12 +112,13 @@ func (t *Tap) request(e envelope, msg, stream []byte) []byte {
 }
 
 // tie rewrites a request of the server with the name of the call that it belongs to in
-// place of its _meta.
+// place of its _meta; with those of all calls of its listener if the server did not say for
+// which of them it asks.
 func (t *Tap) tie(e envelope, stream []byte) []byte {
 	name := ""
 	if x := t.belongs(stream); x != nil {
-		if name = x.tie; stream == nil && t.sibling(x) != nil {
-			name += oneOfSeveral
+		if name = x.tie; stream == nil {
+			name = strings.Join(t.siblings(x), " ")
 		}
 	}
 	params := []byte(`{"_meta":{"` + CallKey + `":"` + name + `"}`)
