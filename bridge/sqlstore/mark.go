@@ -114,7 +114,7 @@ func lowest(ctx context.Context, c *sql.Conn) (first int64, err error) {
 }
 
 // pruned returns what the row that query finds says was removed; nothing if it finds
-// none. The row must be one that a bridge wrote.
+// none. The row must be one that a bridge wrote, unless more is missing than it says.
 func (f verifier) pruned(ctx context.Context, c *sql.Conn, query string) (gone ledger.Removal, err error) {
 	var seq int64
 	var body []byte
@@ -138,6 +138,8 @@ func (f verifier) pruned(ctx context.Context, c *sql.Conn, query string) (gone l
 		prev = before.Hash
 	} else if !errors.Is(err, sql.ErrNoRows) {
 		return gone, err
+	} else if rec.Detail.Last < seq-1 { // it is the first row: a later one says what was before it
+		return rec.Detail, nil
 	}
 	seal := ledger.NewKeyring(f.id, f.key).Seal(seq, row.Hash)
 	if !hmac.Equal(seal[:], row.Seal[:]) || ledger.HashRow(f.id, seq, prev, body) != row.Hash {
