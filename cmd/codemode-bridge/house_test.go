@@ -64,6 +64,7 @@ var table = map[string][]string{
 	"bridge/config":        {"bridge/access", "bridge/canon", "bridge/meant", "bridge/secrets", "profiles", "profiles/known", "profiles/templates"},
 	"bridge/confirmed":     {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/dialogs":       {},
+	"bridge/documents":     {},
 	"bridge/doctor":        {"bridge/canon", "bridge/clients", "bridge/knownview", "bridge/lines", "bridge/login", "bridge/setup", "bridge/upstream", "profiles/known"},
 	"bridge/elicit":        {"bridge/approval", "bridge/canon", "bridge/upstream"},
 	"bridge/evalview":      {"bridge/canon"},

@@ -38,6 +38,7 @@ var about = map[string]string{
 	"bridge/commons":                   "keeps what many runs begin with, and writes it once for all of their journals",
 	"bridge/config":                    "reads and checks the configuration file",
 	"bridge/confirmed":                 "keeps what was last confirmed of each configuration file",
+	"bridge/documents":                 "says how small documents are kept that several bridges share",
 	"bridge/dialogs":                   "knows which dialogs are open at clients that have a session",
 	"bridge/doctor":                    "checks everything that a bridge depends on, and says what is wrong and what to do",
 	"bridge/elicit":                    "brings what upstream servers say and ask in the middle of a call to the client of the run",
