@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/pending"
+	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
@@ -44,7 +42,7 @@ type desk struct {
 // openDesk opens the store of requests. Without an audit log (kept is false) they
 // are in memory, and no other process can answer them.
 func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error) {
-	d := &desk{id: fmt.Sprintf("b%d-%s", os.Getpid(), strings.ToLower(rand.Text()[:10])), store: new(approval.Memory), close: func() error { return nil }}
+	d := &desk{id: replica.NewName(), store: new(approval.Memory), close: func() error { return nil }}
 	d.conf.ID, d.conf.Name = cfg.Identity()
 	d.realm = realmOf(cfg)
 	if err := d.follow(cfg); err != nil {

@@ -78,6 +78,7 @@ var about = map[string]string{
 	"bridge/recorder":                  "carries every record to the audit log: hides secrets, keeps the order, logs decisions",
 	"bridge/relay":                     "connects a server in a box with the hosts that its box names, and no others",
 	"bridge/replay":                    "brings a script that is run again to where it was, by giving it the recorded answers in order",
+	"bridge/replica":                   "knows the bridges that share a store: their names, and which of them are alive by its clock",
 	"bridge/roots":                     "finds the folders that a run works on: the configuration's, the client's, or where it started",
 	"bridge/rpc":                       "reads JSON-RPC messages before the SDK does, and does what the protocol demands and the SDK leaves out",
 	"bridge/scripts":                   "reads and watches the folder of saved scripts",
