@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,46 +9,31 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/replay"
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A success is what an eval tool answers when the script returned.
-type success struct {
-	Result json.RawMessage `json:"result,omitempty"` // absent when the script returned undefined
-	Logs   []string        `json:"logs,omitempty"`
-	Notes  []string        `json:"notes,omitempty"`
-	Run    string          `json:"run"`
-}
-
-// A failed is what it answers when the script did not.
-type failed struct {
-	Error   scriptError   `json:"error"`
-	Effects []gate.Effect `json:"effects"`
-	Next    string        `json:"next,omitempty"` // what the effects mean for another script
-	Logs    []string      `json:"logs,omitempty"`
-	Notes   []string      `json:"notes,omitempty"`
-	Run     string        `json:"run"`
-}
-
-type scriptError struct {
-	Name    string          `json:"name"`
-	Message string          `json:"message"`
-	Line    int             `json:"line,omitempty"`
-	Column  int             `json:"column,omitempty"`
-	Frame   string          `json:"frame,omitempty"`
-	Hint    string          `json:"hint,omitempty"`
-	Stack   []string        `json:"stack,omitempty"`
-	Fields  json.RawMessage `json:"fields,omitempty"`
-}
-
-// answer is what the client gets. The run is over.
+// answer is what the client gets. The run is over. Handles in it are good at every bridge
+// with the same store.
 func (r *run) answer() *mcp.CallToolResult {
-	if r.end.err != nil {
-		return r.failure()
+	made := r.failure
+	if r.end.err == nil {
+		made = r.success
 	}
-	ok := success{Result: r.fit(r.end.result.Value), Logs: logLines(r.end.result.Logs, r.end.result.LogsDropped), Notes: r.notes(), Run: r.id}
+	res := made()
+	if text, ok := res.Content[0].(*mcp.TextContent); ok {
+		if err := r.session.handles.Publish([]byte(text.Text)); err != nil {
+			r.runner.o.Logger.Warn("other bridges do not know a handle", "run", r.id, "err", err)
+		}
+	}
+	return res
+}
+
+// success answers for a run whose script returned.
+func (r *run) success() *mcp.CallToolResult {
+	ok := surface.Success{Result: r.fit(r.end.result.Value), Logs: logLines(r.end.result.Logs, r.end.result.LogsDropped), Notes: r.notes(), Run: r.id}
 	text, err := canon.JSON(ok)
 	if err != nil {
 		return failure(fmt.Sprintf("writing the result of run %s: %v", r.id, err))
@@ -61,45 +45,43 @@ func (r *run) answer() *mcp.CallToolResult {
 // failure answers for a run whose script did not return: the error, the place, the
 // logs, and what its calls have done.
 func (r *run) failure() *mcp.CallToolResult {
-	f := failed{Effects: append([]gate.Effect{}, r.gate.Effects()...), Run: r.id}
+	effects := append([]gate.Effect{}, r.gate.Effects()...)
+	f := surface.Failed{Effects: effects, Did: effectsText(effects), Run: r.id}
 	var script *sandbox.ScriptError
 	var limit *sandbox.LimitError
 	var diverged *replay.DivergedError
 	switch {
 	case errors.As(r.end.err, &diverged):
-		f.Error = scriptError{Name: "DivergedError", Message: diverged.Error(),
+		f.Error = surface.ScriptError{Name: "DivergedError", Message: diverged.Error(),
 			Hint: "the run is over. Write a script for what is left; what the effects list was done before"}
 	case errors.As(r.end.err, &script):
 		// A server's words may be in it: they are written so that all of them are seen.
-		f.Error = scriptError{Name: script.Name, Message: canon.EscapeLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,
+		f.Error = surface.ScriptError{Name: script.Name, Message: canon.EscapeLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,
 			Frame: script.Frame, Hint: script.Hint, Stack: script.Stack, Fields: script.Fields}
 	case errors.As(r.end.err, &limit):
-		f.Error = scriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,
+		f.Error = surface.ScriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,
 			Frame: limit.Frame, Hint: limit.Hint(), Stack: limit.Stack}
 	case errors.Is(r.end.err, errClientGone):
-		f.Error = scriptError{Name: "CancelledError", Message: r.end.err.Error()}
+		f.Error = surface.ScriptError{Name: "CancelledError", Message: r.end.err.Error()}
 	default:
-		f.Error = scriptError{Name: "RunError", Message: r.end.err.Error()}
+		f.Error = surface.ScriptError{Name: "RunError", Message: r.end.err.Error()}
 	}
 	f.Logs = logLines(r.end.result.Logs, r.end.result.LogsDropped)
 	f.Notes = r.notes()
-	if len(f.Effects) > 0 {
-		f.Next = effectsText(f.Effects)
+	if len(effects) > 0 {
+		f.Next = f.Did
 	}
 	structured, err := canon.JSON(f)
 	if err != nil {
 		return failure(r.end.err.Error())
 	}
-	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.emitted.Content()...)
+	content := append([]mcp.Content{&mcp.TextContent{Text: f.Text()}}, r.emitted.Content()...)
 	return &mcp.CallToolResult{IsError: true, StructuredContent: structured, Content: content}
 }
 
 // failure is an answer that says what went wrong where there is no run to
 // speak of.
-func failure(text string) *mcp.CallToolResult {
-	body := map[string]any{"error": scriptError{Name: "RequestError", Message: text}}
-	return &mcp.CallToolResult{IsError: true, StructuredContent: body, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-}
+func failure(text string) *mcp.CallToolResult { return surface.Failure(text) }
 
 // notes are what the model should know of the run besides its result. What a
 // person changed comes first: it must not believe that its own words were sent.
@@ -125,30 +107,6 @@ func (r *run) notes() []string {
 	notes = append(notes, r.gate.Remarks()...)
 	notes = append(notes, r.names.Notes(r.runner.o.Gate.View().Within(r.profile, (*gateHost)(r).Scope()))...)
 	return append(notes, r.end.result.Notes...)
-}
-
-// text is the failure as a model reads it: line, cause, fix, effects.
-func (f failed) text() string {
-	var b strings.Builder
-	// What the script wrote must not look like what follows.
-	fmt.Fprintf(&b, "%s: %s", f.Error.Name, strings.ReplaceAll(f.Error.Message, "\n", "\n    "))
-	if f.Error.Line > 0 && !strings.Contains(f.Error.Message, fmt.Sprintf("(line %d", f.Error.Line)) {
-		fmt.Fprintf(&b, " (line %d, column %d)", f.Error.Line, f.Error.Column)
-	}
-	if f.Error.Frame != "" {
-		b.WriteString("\n" + strings.TrimRight(f.Error.Frame, "\n"))
-	}
-	if f.Error.Hint != "" {
-		b.WriteString("\nHint: " + f.Error.Hint)
-	}
-	for _, note := range f.Notes {
-		b.WriteString("\nNote: " + note)
-	}
-	if len(f.Logs) > 0 {
-		b.WriteString("\nLogs:\n  " + strings.ReplaceAll(strings.Join(f.Logs, "\n"), "\n", "\n  "))
-	}
-	fmt.Fprintf(&b, "\nEffects: %s Run %s.", effectsText(f.Effects), f.Run)
-	return b.String()
 }
 
 // effectsText says in a sentence or two what has been done, and what must not
@@ -182,13 +140,13 @@ func effectsText(effects []gate.Effect) string {
 	}
 	text := "calls: " + strings.Join(parts, ", ") + "."
 	if len(repeat) > 0 {
-		text += " Done, and not known to be repeatable, so don't repeat: " + listed(repeat) + "."
+		text += " Done, and not known to be repeatable, so don't repeat: " + surface.Listed(repeat) + "."
 	}
 	if len(unknown) > 0 {
-		text += " Sent with no answer, check before repeating: " + listed(unknown) + "."
+		text += " Sent with no answer, check before repeating: " + surface.Listed(unknown) + "."
 	}
 	if len(never) > 0 {
-		text += " Refused, so don't make it again: " + listed(never) + "."
+		text += " Refused, so don't make it again: " + surface.Listed(never) + "."
 	}
 	switch {
 	case len(repeat)+len(unknown)+len(never) > 0:
@@ -198,15 +156,6 @@ func effectsText(effects []gate.Effect) string {
 		text += " Safe to run again."
 	}
 	return text
-}
-
-// listed joins names, the first twenty of them.
-func listed(names []string) string {
-	const most = 20
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 // logLines are the script's logs as lines, each with its level unless that is log.

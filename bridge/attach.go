@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/rpc"
@@ -259,42 +257,17 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	if err := a.r.gate.Flush(context.Background()); err != nil {
 		return failure(err.Error())
 	}
-	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
-	if a.r.principal == "" && a.r.secret.Text != "" {
-		body["resume"] = a.r.secret.Text
-	}
-	at := a.s.o.ApproveAt(a.r.id)
-	if at != "" {
-		body["approve_at"] = at
+	p := surface.Paused{Run: a.r.id, Why: why, ApproveAt: a.s.o.ApproveAt(a.r.id), Whole: a.r.now().Journal == lifecycle.WholeJournal}
+	if a.r.principal == "" {
+		p.Resume = a.r.secret.Text
 	}
 	now := time.Now()
-	dialog := a.s.dialogs.Of(a.req.Session, a.r.id)
-	if !a.pipe() { // it ends with this answer
-		dialog = time.Time{}
+	if dialog := a.s.dialogs.Of(a.req.Session, a.r.id); a.pipe() && !dialog.IsZero() { // else it ends with this answer
+		p.OpenUntil = wording.Clock(dialog, now, nil)
+	} else if until := a.until(); !until.IsZero() {
+		p.NoAt = wording.Clock(until, now, nil)
 	}
-	switch {
-	case !dialog.IsZero():
-		next := "tell the user that the question is still open at this client, until " + wording.Clock(dialog, now, nil)
-		if at != "" {
-			next += ", and at approve_at"
-		}
-		body["next"] = next + ", and stop; when they have answered it, the run goes on by itself: then call eval_resume with " + a.names() + " for its result"
-	case at != "":
-		body["next"] = "give the user approve_at and stop; call eval_resume with " + a.names() + " only after they say that it is done"
-	default:
-		body["next"] = "tell the user that their answer is needed, and stop; when they are ready, call eval_resume with " + a.names() + ", which asks them again"
-	}
-	if until := a.until(); dialog.IsZero() && !until.IsZero() {
-		body["next"] = body["next"].(string) + "; without an answer it is a no at " + wording.Clock(until, now, nil)
-	}
-	if a.r.now().Journal != lifecycle.WholeJournal {
-		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
-	}
-	text, err := canon.JSON(body)
-	if err != nil {
-		return failure(err.Error())
-	}
-	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+	return p.Answer()
 }
 
 // until is when the first of the run's open questions expires, which is a no; zero if
@@ -308,14 +281,6 @@ func (a *attachment) until() (first time.Time) {
 	return first
 }
 
-// names says in a paused answer which of its members eval_resume takes.
-func (a *attachment) names() string {
-	if a.r.principal == "" && a.r.secret.Text != "" {
-		return "the run and resume of this answer"
-	}
-	return fmt.Sprintf("run %q", a.r.id)
-}
-
 // evalResume attaches to a run that its request has left. It can approve nothing:
 // it only lets the person be asked again.
 func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -326,14 +291,14 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
-	r, err := s.runOf(ctx, args.Run, s.claimantOf(ctx, req, args.Resume))
+	res, err := s.goOn(ctx, req, args.Run, s.claimantOf(ctx, req, args.Resume), true)
 	switch {
 	case errors.Is(err, ErrNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed here; it ended long ago, never was, or began in another session: then eval_resume takes the resume of its paused answer as well", args.Run)), nil
 	case err != nil:
 		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil
 	}
-	return s.attach(ctx, s.newAttachment(req, r, true))
+	return res, nil
 }
 
 // attach has a request wait at a run, after the answers that the request brings.

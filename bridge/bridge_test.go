@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -199,7 +200,7 @@ func eval(t *testing.T, c *mcp.ClientSession, code string) string {
 	if failed {
 		return out
 	}
-	var answer success
+	var answer surface.Success
 	if err := json.Unmarshal([]byte(out), &answer); err != nil {
 		t.Fatal(err)
 	}

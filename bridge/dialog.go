@@ -135,7 +135,7 @@ func (a *sessionAsker) converse(q approval.Request) {
 	defer watching.Wait()
 	defer withdraw()
 	id := q.ID
-	watching.Go(func() { defer withdraw(); a.s.untilSettled(ctx, a.r, id) })
+	watching.Go(func() { defer withdraw(); a.s.o.Gate.Broker().UntilSettled(ctx, a.r.id, id, a.r.done) })
 
 	q = a.say(ctx, q)
 	missing := ""
@@ -177,33 +177,6 @@ func (a *attachment) take(q approval.Request, got forms.Answer, again bool) (mis
 	}
 	a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: got.Missing})
 	return ""
-}
-
-// untilSettled returns once a request of r is settled, or another bridge has it, or
-// ctx ends.
-func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
-	broker := s.o.Gate.Broker()
-	changed, end := broker.Watch(r.id)
-	defer end()
-	done := r.done
-	var elsewhere <-chan struct{} // once the run is suspended, its requests change where no watcher of it is told
-	for {
-		if done == nil {
-			elsewhere = broker.Changed() // before looking: nothing is missed
-		}
-		found, err := broker.Requests(ctx, approval.Filter{ID: id})
-		if err == nil && (len(found) == 0 || found[0].Verdict != nil || found[0].Bridge != "" && found[0].Bridge != s.o.Bridge) {
-			return
-		}
-		select {
-		case <-changed:
-		case <-done:
-			done = nil
-		case <-elsewhere:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // settle brings a verdict to the broker. One that comes too late, or twice,

@@ -26,11 +26,11 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		}
 		c := s.claimantOf(ctx, req, "")
 		c.sealed = true
-		r, err := s.runOf(ctx, st.Run, c)
+		res, err := s.goOn(ctx, req, st.Run, c, false)
 		if err != nil {
 			return failure("run " + st.Run + " is over, or cannot go on here: " + err.Error()), nil
 		}
-		return s.attach(ctx, s.newAttachment(req, r, false))
+		return res, nil
 	}
 	var args evalArgs
 	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
@@ -50,11 +50,6 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		}
 	}
 	return s.attach(ctx, s.newAttachment(req, r, false))
-}
-
-// runOf returns the run that a claimant names, live or resumed.
-func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
-	return s.runner.resume(ctx, id, c)
 }
 
 // Eval runs one script outside any MCP session, for the command line, and

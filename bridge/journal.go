@@ -68,7 +68,7 @@ func newJournal(run, owner string, limit int64) *journal {
 // JSON, and behind it the turns since the entry before (package replay), and what the
 // script got, if it was answered: value.
 type entry struct {
-	Op     string `json:"op,omitempty"`
+	Op     string `json:"op,omitempty"` // or answerOp
 	Name   string `json:"name,omitempty"`
 	Digest string `json:"digest,omitempty"` // of the arguments
 
@@ -98,6 +98,9 @@ func (s *entry) encode() ([]byte, error) {
 	body := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(head)+len(s.packed)+len(s.value)), uint64(len(head)))
 	return append(append(append(body, head...), s.packed...), s.value...), nil
 }
+
+// answerOp marks the answer of a run that is over.
+const answerOp = "answer"
 
 var errEntry = errors.New("an entry of the journal cannot be read")
 
@@ -314,8 +317,8 @@ func (j *journal) replayed(turns int) {
 }
 
 // ending ends the journal with its run; it is kept for a while if anybody wants to
-// look at the run.
-func (j *journal) ending(keep time.Duration, now time.Time) gate.Entries {
+// look at the run, or may fetch its answer, nil for nobody.
+func (j *journal) ending(keep time.Duration, now time.Time, answer []byte) gate.Entries {
 	if j == nil {
 		return gate.Entries{}
 	}
@@ -326,11 +329,15 @@ func (j *journal) ending(keep time.Duration, now time.Time) gate.Entries {
 		return gate.Entries{}
 	}
 	end := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}
+	noted := new(entry)
+	if answer != nil {
+		noted.Op, noted.value, keep = answerOp, answer, max(keep, keptFor)
+	}
 	if keep <= 0 || full {
 		return gate.Entries{All: []ledger.JournalEntry{end}}
 	}
 	end.Until = now.Add(keep)
-	last := j.entries(ledger.Noted, 0, new(entry))
+	last := j.entries(ledger.Noted, 0, noted)
 	if n := len(last.All); n == 0 || last.All[n-1].Kind == ledger.Ended { // it has grown too large just now
 		return last
 	}

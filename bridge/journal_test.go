@@ -66,11 +66,11 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 	}
 	end.Done(errors.New("the disk is full"))
 	again := j.entries(ledger.Sent, 3, new(entry))
-	if got := kinds(again) + kinds(j.ending(time.Hour, time.Now())); got != "ended ended " {
+	if got := kinds(again) + kinds(j.ending(time.Hour, time.Now(), nil)); got != "ended ended " {
 		t.Errorf("after a write that failed: %s", got)
 	}
 	again.Done(nil)
-	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.ending(time.Hour, time.Now())); got != "" {
+	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.ending(time.Hour, time.Now(), nil)); got != "" {
 		t.Errorf("after its end: %s", got)
 	}
 }

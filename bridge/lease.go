@@ -174,6 +174,7 @@ func (l *leases) keepLeases(ctx context.Context) {
 	defer tick.Stop()
 	var last time.Time
 	for {
+		wake := l.wake() // before looking: nothing is missed
 		if l.roster.running() > 0 {
 			l.serveRequests(ctx)
 		}
@@ -187,9 +188,14 @@ func (l *leases) keepLeases(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-wake:
+			time.Sleep(wakeLess)
 		}
 	}
 }
+
+// wakeLess is the least time between two looks.
+const wakeLess = 10 * time.Millisecond
 
 // serveRequests does what others request of this bridge's runs.
 func (l *leases) serveRequests(ctx context.Context) {

@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/wording"
@@ -33,6 +34,19 @@ type Where struct {
 	// Workspace, if not nil, returns the folders that a new run works on, of a client
 	// at conn (nil: none); remote says that it may be on another machine.
 	Workspace func(ctx context.Context, conn *mcp.ServerSession, remote bool) workspace.Workspace
+}
+
+// Shared is what bridges with the same store have in common, and what tells them apart.
+type Shared struct {
+	// Seal, if not nil, is the key of the states that stateless clients carry,
+	// 32 bytes; nil makes one, which no other process has.
+	Seal []byte
+	// Name is what the ids of this bridge's HTTP sessions begin with, before a '.'; empty
+	// for nothing.
+	Name string
+	// Handles, if not nil, is where other bridges find what handles of a principal stand
+	// for. With it, journals also keep the answers that nobody has fetched yet.
+	Handles handles.Shared
 }
 
 // Options are the parts of a bridge. Gate, Pool and Upstreams are required.
@@ -83,9 +97,7 @@ type Options struct {
 	KeepJournals time.Duration
 	Gone         func(bridge string) bool
 	Where
-	// Seal, if not nil, is the key of the states that stateless clients carry,
-	// 32 bytes; nil makes one, which no other process has.
-	Seal []byte
+	Shared
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as a client may wait that lists tools.
 	Ready  func(context.Context)

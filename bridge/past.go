@@ -27,6 +27,7 @@ type past struct {
 	taken    map[string]catalog.ToolRef // what its script meant by names in other spellings
 	bytes    int64                      // that its journal has
 	read     int                        // entries
+	answer   []byte                     // of a run that is over; nil: it is not kept
 }
 
 // A pastCall is a call that was made then.
@@ -68,6 +69,9 @@ func (p past) further(entries []ledger.JournalEntry) (past, error) {
 			}
 			p.profiles = s.Profiles
 			maps.Copy(p.taken, s.Names)
+			if s.Op == answerOp {
+				p.answer = s.value
+			}
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
 				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Replied}
 			}

@@ -43,7 +43,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		return nil, ErrNoRun
 	}
 	kept, entries, err := rn.o.Journal.Read(ctx, id)
-	if errors.Is(err, ledger.ErrNoJournal) || err == nil && kept.State == ledger.Finished {
+	if errors.Is(err, ledger.ErrNoJournal) {
 		return nil, ErrNoRun
 	}
 	if err != nil {
@@ -61,6 +61,9 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 	}
 	if !c.may(p.ownership()) {
 		return nil, ErrNoRun
+	}
+	if kept.State == ledger.Finished {
+		return nil, &overError{p.answer}
 	}
 	if here := rn.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
 		return nil, &FolderError{id, p.Folder}

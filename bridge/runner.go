@@ -38,7 +38,7 @@ type runner struct {
 }
 
 func newRunner(o *Options, ro *roster, l *leases) *runner {
-	return &runner{o: o, roster: ro, leases: l, shared: commons.Commons{Logger: o.Logger}, handles: handles.NewKeeper(o.Now), seed: func(seed *[32]byte) { rand.Read(seed[:]) }}
+	return &runner{o: o, roster: ro, leases: l, shared: commons.Commons{Logger: o.Logger}, handles: handles.NewKeeper(o.Now, o.Handles), seed: func(seed *[32]byte) { rand.Read(seed[:]) }}
 }
 
 // start begins a run of a script. An error means that there is no run.
@@ -124,7 +124,7 @@ func (rn *runner) launch(r *run, script sandbox.Script) error {
 		if r.replay != nil { // it stays as it was
 			return err
 		}
-		return errors.Join(err, r.gate.End(r.ctx, outcomeOf(err), err.Error(), r.journal.ending(0, rn.o.Now())))
+		return errors.Join(err, r.gate.End(r.ctx, outcomeOf(err), err.Error(), r.journal.ending(0, rn.o.Now(), nil)))
 	}
 	go func() {
 		defer rn.roster.underWay.Done()
@@ -164,7 +164,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 	if r.end.err != nil {
 		why = r.end.err.Error()
 	}
-	if err := r.gate.End(ctx, outcomeOf(r.end.err), why, r.journal.ending(rn.o.KeepJournals, rn.o.Now())); err != nil {
+	if err := r.gate.End(ctx, outcomeOf(r.end.err), why, r.journal.ending(rn.o.KeepJournals, rn.o.Now(), r.unfetched())); err != nil {
 		rn.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
 		r.end = end{err: err}
 		r.emitted.Withhold(r.session.handles)

@@ -8,6 +8,8 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,6 +58,7 @@ func New(o Options) *Server {
 	s.leases = newLeases(s.o, s.roster)
 	s.runner = newRunner(s.o, s.roster, s.leases)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
+		GetSessionID:       func() string { return strings.TrimPrefix(o.Name+"."+rand.Text(), ".") },
 		Instructions:       surface.Instructions,
 		InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) { s.greet(req) },
 		Logger:             o.Logger.With("part", "mcp"),
@@ -100,19 +103,25 @@ func (s *Server) Close(grace time.Duration) {
 	defer s.dialogs.Close()
 	live := s.roster.close()
 	s.leases.close()
-	for _, r := range live {
-		if r.quiet() && !r.evict() {
-			r.stop(ErrClosed) // it waits for a person, who cannot answer any more
-		}
-	}
 	ended := make(chan struct{})
 	go func() { s.roster.underWay.Wait(); close(ended) }()
-	select {
-	case <-ended:
-		return
-	case <-time.After(grace):
+	for over, look := time.After(grace), time.NewTicker(50*time.Millisecond); over != nil; {
+		for _, r := range live {
+			if r.quiet() && !r.evict() {
+				r.stop(ErrClosed) // it waits for a person, who cannot answer any more
+			}
+		}
+		select {
+		case <-ended:
+			look.Stop()
+			return
+		case <-look.C:
+		case <-over:
+			look.Stop()
+			over = nil
+		}
+		live, _ = s.roster.runs()
 	}
-	live, _ = s.roster.runs()
 	for _, r := range live {
 		if !r.evict() {
 			r.stop(ErrClosed)

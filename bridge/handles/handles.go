@@ -41,6 +41,9 @@ type Store struct {
 	now  func() time.Time
 	salt string // what its handles end with, so that no other store has them; may be empty
 
+	shared    Shared // where other bridges find its items; nil: nowhere
+	principal string // whose it is; of a shared one
+
 	mu    sync.Mutex
 	items []*stored // oldest first
 	bytes int
@@ -92,6 +95,8 @@ type stored struct {
 	Kept
 	expires time.Time
 	run     string // which alone may have it, until its call is recorded; then empty
+
+	published bool // other bridges find it
 }
 
 func (s *stored) size() int { return len(s.Text) + len(s.JSON) + len(s.Block) }
@@ -110,7 +115,7 @@ func (s *Store) put(it Item, run string) Handle {
 }
 
 func (s *Store) addLocked(k Kept, run string) {
-	one := &stored{k, s.now().Add(lifetime), run}
+	one := &stored{Kept: k, expires: s.now().Add(lifetime), run: run}
 	s.items = append(s.items, one)
 	s.bytes += one.size()
 }
@@ -192,14 +197,42 @@ func (s *Shelf) Put(it Item) Handle {
 
 // find returns an item that has not expired and that a run may have.
 func (s *Store) find(run, id string) (*stored, error) {
+	it, here := s.here(run, id)
+	if here {
+		if it == nil {
+			return nil, noHandle(id)
+		}
+		return it, nil
+	}
+	it, err := s.fetch(id)
+	switch {
+	case errors.Is(err, ErrNoHandle):
+		return nil, noHandle(id)
+	case err != nil:
+		return nil, fmt.Errorf("looking for handle %q, which another bridge may have: %w", id, err)
+	}
+	return it, nil
+}
+
+func noHandle(id string) error {
+	return fmt.Errorf("there is no handle %q; handles live for %v, for whoever made them", id, lifetime)
+}
+
+// here reports whether an item is in memory, which is nil if the run may not have it, or
+// not any more.
+func (s *Store) here(run, id string) (one *stored, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.items {
-		if it.ID == id && (it.run == "" || it.run == run) && !s.now().After(it.expires) {
-			return it, nil
+		if it.ID != id {
+			continue
 		}
+		if (it.run == "" || it.run == run) && !s.now().After(it.expires) {
+			return it, true
+		}
+		here = true
 	}
-	return nil, fmt.Errorf("there is no handle %q; handles live for %v, for whoever made them", id, lifetime)
+	return nil, here
 }
 
 // Read returns to a run the part of an item at a path, as JSON. An empty path is all of it;

@@ -11,15 +11,19 @@ import (
 // session of theirs reads, and nobody else does. Its methods may be called by any number of
 // goroutines.
 type Keeper struct {
-	now func() time.Time
+	now    func() time.Time
+	shared Shared // nil: they are in memory only
 
 	mu     sync.Mutex
 	stores map[string]*Store // by principal; they stay, and are small once they are empty
 	swept  time.Time
 }
 
-// NewKeeper makes a Keeper without stores.
-func NewKeeper(now func() time.Time) *Keeper { return &Keeper{now: now, stores: map[string]*Store{}} }
+// NewKeeper makes a Keeper without stores. Unless shared is nil, other bridges find there
+// what answers name.
+func NewKeeper(now func() time.Time, shared Shared) *Keeper {
+	return &Keeper{now: now, shared: shared, stores: map[string]*Store{}}
+}
 
 // Of returns the store of a principal. Without a name it is a new one, which nobody else has.
 func (k *Keeper) Of(principal string) *Store {
@@ -37,6 +41,7 @@ func (k *Keeper) Of(principal string) *Store {
 	s := k.stores[principal]
 	if s == nil {
 		s = New(k.now)
+		s.shared, s.principal = k.shared, principal
 		s.salt = "_" + strings.ToLower(rand.Text()[:6])
 		k.stores[principal] = s
 	}

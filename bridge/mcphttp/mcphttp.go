@@ -78,9 +78,12 @@ type Options struct {
 	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
 	MaxBody int64
 	// Ready, if not nil, says why /readyz should not answer 200; nil if it should.
-	Ready  func() error
-	Logger *slog.Logger     // nil means slog.Default()
-	Now    func() time.Time // nil means time.Now
+	Ready func() error
+	// Draining, if not nil, reports whether the bridge is about to end: what would begin
+	// something is refused, so that it begins at another bridge.
+	Draining func() bool
+	Logger   *slog.Logger     // nil means slog.Default()
+	Now      func() time.Time // nil means time.Now
 }
 
 // Handler serves a bridge.
@@ -100,6 +103,9 @@ func Handler(b Bridge, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Draining == nil {
+		o.Draining = func() bool { return false }
+	}
 	b.MCP().AddReceivingMiddleware(named)
 	mux := http.NewServeMux()
 	if o.Resource != nil {
@@ -113,11 +119,16 @@ func Handler(b Bridge, o Options) http.Handler {
 	})
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if o.Ready != nil {
-			if err := o.Ready(); err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
+		var err error
+		switch {
+		case o.Draining():
+			err = errDraining
+		case o.Ready != nil:
+			err = o.Ready()
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
 		}
 		fmt.Fprintln(w, "ready")
 	})
@@ -140,6 +151,9 @@ func (o Options) guard(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		if o.Draining() {
+			w.Header().Set("Connection", "close") // the next request meets another bridge
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -222,8 +236,10 @@ func (d *dispatcher) post(w http.ResponseWriter, r *http.Request, id string, m r
 	reply := &reply{ResponseWriter: w, message: m}
 	defer reply.finish()
 	version := m.Meta(mcp.MetaKeyProtocolVersion)
+	stateless := version >= statelessProtocol || version == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol
 	switch {
-	case version >= statelessProtocol, version == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
+	case d.o.Draining() && d.begins(w, m, id, stateless):
+	case stateless:
 		d.stateless.ServeHTTP(reply, r)
 	case m.Method == "initialize" && id == "":
 		who := openerOf(r)

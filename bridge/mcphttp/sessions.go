@@ -260,3 +260,10 @@ func (h *sessions) leave(id string) {
 		delete(h.busy, id)
 	}
 }
+
+// inUse reports whether a request of a session is under way.
+func (h *sessions) inUse(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.busy[id] > 0
+}

@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/sandbox"
 
@@ -161,7 +162,7 @@ func problemsOf(err error) []doctor.Problem {
 func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Config {
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
-		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
+		Listen: cfg.HTTP.Listen.Reveal(), MayListen: servecmd.MayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
 		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Database: storecmd.Named(cfg.Audit), Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, con, cfg) }},
 		Review: func() (unreviewed, blocked int, err error) {
 			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
@@ -178,7 +179,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	}
 	if auth := cfg.HTTP.Auth; !auth.IsZero() {
 		c.Issuer, c.AskIssuer = auth.Issuer.String(), func(ctx context.Context) (all []doctor.IssuerProblem) {
-			for _, p := range resourceOf(auth, slog.New(slog.DiscardHandler)).Check(ctx) {
+			for _, p := range servecmd.ResourceOf(auth, slog.New(slog.DiscardHandler)).Check(ctx) {
 				all = append(all, doctor.IssuerProblem{Text: p.Text, Do: p.Do, Fatal: p.Fatal})
 			}
 			return all

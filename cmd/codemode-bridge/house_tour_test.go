@@ -114,6 +114,7 @@ var about = map[string]string{
 	"cmd/codemode-bridge/running":      "gets the state and tools of servers from a bridge that runs, for commands",
 	"cmd/codemode-bridge/setupcmd":     "the commands that set the bridge up: init, install, uninstall",
 	"cmd/codemode-bridge/statuscmd":    "the command that shows the running bridges, and how each serve is known to it",
+	"cmd/codemode-bridge/servecmd":     "serves a bridge over HTTP, and drains it when it is to end",
 	"cmd/codemode-bridge/storecmd":     "opens the store that a configuration names, and the command that copies one",
 	"cmd/codemode-bridge/toolscmd":     "the commands about the tools that scripts can call",
 	"cmd/codemode-bridge/upstreams":    "converts the servers of a configuration for package upstream, with their boxes",

@@ -67,6 +67,7 @@ type console struct {
 	configPath  string          // --config
 	environment string          // --env: which overlay of the configuration applies
 	logFile     string          // --log
+	replica     string          // --name of serve
 	asked       *secrets.Memory // of a command that needs secrets more than once; nil: none
 
 	// covers returns an error for an edit of the configuration that the windows of

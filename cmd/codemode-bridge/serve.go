@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -16,20 +14,21 @@ import (
 
 	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/identity"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/rpc"
-	"codemode-bridge/bridge/webguard"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/servecmd"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
 
 // grace is how long runs may go on when the bridge is told to end.
-const grace = 10 * time.Second
+const grace = servecmd.Grace
 
 // tuneMemory trades memory for steady latency: most allocations are short-lived
 // buffers of the SDK.
@@ -96,11 +95,14 @@ func runCommand(con *console) *cobra.Command {
 
 // serveCommand serves many clients over HTTP.
 func serveCommand(con *console) *cobra.Command {
-	var listen string
+	var listen, name string
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve many clients over HTTP", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			tuneMemory()
+			if con.replica = name; name != "" && !replica.ValidName(name) {
+				return &cli.UsageError{Err: fmt.Errorf("--name %q: a name has lower-case letters, digits and '-', at most 40", name)}
+			}
 			start, err := beginServing(con)
 			if err != nil {
 				return err
@@ -112,7 +114,10 @@ func serveCommand(con *console) *cobra.Command {
 			if listen == "" {
 				listen = cfg.HTTP.Listen.Reveal()
 			}
-			if err := mayListen(listen, cfg.HTTP.AsksForTokens()); err != nil {
+			if err := servecmd.MayListen(listen, cfg.HTTP.AsksForTokens()); err != nil {
+				if open := new(servecmd.OpenError); errors.As(err, &open) {
+					err = &configError{err, open.Hint()}
+				}
 				return err
 			}
 			l, err := net.Listen("tcp", listen)
@@ -134,10 +139,11 @@ func serveCommand(con *console) *cobra.Command {
 				defer p.openNotices(true)()
 				defer p.announceServing(con, l.Addr(), pg)()
 				greet(con, l.Addr(), cfg, pg)
-				return serveHTTP(ctx, l, cfg.HTTP, p)
+				return p.serveHTTP(ctx, con, l)
 			})
 		},
 	}
+	c.Flags().StringVar(&name, "name", "", "what the ids of sessions begin with, so that a load balancer finds this bridge: `NAME`.xxxx (default: a name that begins with the machine's)")
 	c.Flags().StringVar(&listen, "listen", "", "the `address` to listen on (default: http.listen of the configuration)")
 	return c
 }
@@ -181,82 +187,24 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	return err
 }
 
-// mayListen refuses an address that others can reach without a token.
-func mayListen(address string, tokens bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("reading the address %q: %w", address, err)}
-	}
-	if ip := net.ParseIP(host); tokens || host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return &configError{fmt.Errorf("%s can be reached by others, and http.tokens has no token", address),
-		"listen on 127.0.0.1, or add a token to http.tokens, or http.auth"}
-}
-
-// serveHTTP serves until ctx ends, and then gives runs under way grace to end.
-func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) error {
-	o := mcphttp.Options{
-		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
-		IdleTimeout: timeDuration(h.IdleTimeout), MaxSessions: h.MaxSessions, MaxBody: int64(h.MaxBody), Logger: p.log,
-	}
-	if len(h.Tokens) > 0 {
-		o.Tokens = p.tokens
-	}
-	if !h.Auth.IsZero() {
-		o.Resource = resourceOf(h.Auth, p.log)
-		p.ended.Go(func() { o.Resource.Warm(ctx) })
-	}
-	o.SessionsOf = func(name string, groups []string) (int, string) {
+// serveHTTP serves until ctx ends, and then drains.
+func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) error {
+	cfg := p.config()
+	s := servecmd.Serving{Bridge: p.server, Err: con.Err, Log: p.log, SessionsOf: func(name string, groups []string) (int, string) {
 		g := p.config().Rules().For(name, groups)
 		return g.Limits().Sessions, g.Entry()
+	}, Unavailable: p.recorder.Unavailable}
+	if len(cfg.HTTP.Tokens) > 0 {
+		s.Tokens = p.tokens
 	}
-	o.Ready = func() error {
-		if why := p.recorder.Unavailable(); why != "" {
-			return fmt.Errorf("calls are refused: %s", why)
-		}
-		return nil
+	if !cfg.HTTP.Auth.IsZero() {
+		s.Resource = servecmd.ResourceOf(cfg.HTTP.Auth, p.log)
+		p.ended.Go(func() { s.Resource.Warm(ctx) })
 	}
-	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
-		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
-			o.Hosts = append(o.Hosts, host)
-		}
+	if storecmd.InDatabase(cfg.Audit) {
+		s.Linger = servecmd.Linger
 	}
-	server := &http.Server{
-		Handler:           mcphttp.Handler(p.server, o),
-		ReadHeaderTimeout: 10 * time.Second, // no WriteTimeout: answers are streams
-		ReadTimeout:       60 * time.Second,
-		IdleTimeout:       120 * time.Second,
-		MaxHeaderBytes:    32 << 10,
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(webguard.Strict(l)) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	if n := p.server.Running(); n > 0 {
-		fmt.Fprintf(os.Stderr, "ending: waiting up to %v for %s; Ctrl-C again ends at once\n", grace, cli.Count(n, "run"))
-	}
-	// Runs get their grace while the listener is still open, so that their answers
-	// reach the clients. Streams that never end are then cut.
-	p.server.Close(grace)
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if server.Shutdown(ending) != nil {
-		server.Close()
-	}
-	<-failed
-	return nil
-}
-
-// resourceOf makes what lets the bearers of an issuer's tokens in.
-func resourceOf(a config.OAuth, log *slog.Logger) *identity.Resource {
-	return identity.New(identity.Options{
-		Issuer: a.Issuer.Reveal(), Resource: a.Resource.Reveal(), Audiences: a.Audiences, Scopes: a.Scopes, Groups: a.Groups,
-		ClientID: a.Introspection.ClientID.Reveal(), ClientSecret: a.Introspection.ClientSecret.Reveal(), Introspection: a.Introspection.URL.Reveal(), Logger: log,
-	})
+	return s.Serve(ctx, l, cfg.HTTP)
 }
 
 // greet prints where the bridge is and how to connect to it.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
@@ -123,9 +124,10 @@ func mayAppend(path string) error {
 // key is nil if there is no store.
 type auditLog struct {
 	*recorder.Recorder
-	fingerprints []byte // makes the fingerprints of hidden values
-	states       []byte // stateKey
-	servers      []byte // identities
+	fingerprints []byte         // makes the fingerprints of hidden values
+	states       []byte         // stateKey
+	servers      []byte         // identities
+	handles      handles.Shared // nil unless bridges of other machines may share the store
 }
 
 var errNoCalls = errors.New("this command calls no tool")
@@ -157,7 +159,9 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 		}
 		return key
 	}
+	shared, _ := db.(handles.Shared) // a database
 	return &auditLog{
+		handles:      shared,
 		Recorder:     recorder.New(recorder.Options{Store: db, Log: log}),
 		fingerprints: key(auditcmd.Fingerprints, "records will show no fingerprints of hidden values"),
 		states:       key(stateKey, "what clients carry between requests is good in this process only"),

@@ -1,0 +1,105 @@
+// Package servecmd serves a bridge over HTTP until it is told to end, and then drains it.
+//
+// A bridge that drains says so at /readyz, so that a load balancer sends nothing new to it,
+// and refuses what would begin a run, so that nothing is lost before the balancer has
+// noticed. Runs that wait for people are suspended, for other bridges with the same store
+// to go on with; the others may go on for a while, and their answers reach their clients.
+package servecmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/identity"
+	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/webguard"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+)
+
+const (
+	// Grace is how long runs may go on when the bridge is told to end.
+	Grace = 10 * time.Second
+	// Linger is how long a bridge that shares its store with others says at least that it
+	// drains: load balancers look every second or two.
+	Linger = 4 * time.Second
+)
+
+// A Bridge is what is served.
+type Bridge interface {
+	mcphttp.Bridge
+	// Close refuses new runs, gives those under way grace to end, and suspends those that
+	// wait for people.
+	Close(grace time.Duration)
+	// Running counts the runs that are under way.
+	Running() int
+}
+
+// A Serving is a bridge that is served over HTTP.
+type Serving struct {
+	Bridge      Bridge
+	Tokens      func() []mcphttp.Token // nil: there are never any
+	Resource    *identity.Resource     // nil: no issuer's tokens are known
+	SessionsOf  func(name string, groups []string) (most int, where string)
+	Unavailable func() string // why calls are refused; "" if they are not
+	Linger      time.Duration // how long draining takes at least
+	Err         io.Writer     // told whom the end waits for
+	Log         *slog.Logger
+}
+
+// Serve serves until ctx ends, and then drains.
+func (s *Serving) Serve(ctx context.Context, l net.Listener, h config.HTTP) error {
+	var draining atomic.Bool
+	o := mcphttp.Options{
+		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
+		IdleTimeout: time.Duration(h.IdleTimeout), MaxSessions: h.MaxSessions, MaxBody: int64(h.MaxBody), Logger: s.Log,
+		Tokens: s.Tokens, Resource: s.Resource, SessionsOf: s.SessionsOf, Draining: draining.Load,
+	}
+	o.Ready = func() error {
+		if why := s.Unavailable(); why != "" {
+			return fmt.Errorf("calls are refused: %s", why)
+		}
+		return nil
+	}
+	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+			o.Hosts = append(o.Hosts, host)
+		}
+	}
+	server := &http.Server{
+		Handler:           mcphttp.Handler(s.Bridge, o),
+		ReadHeaderTimeout: 10 * time.Second, // no WriteTimeout: answers are streams
+		ReadTimeout:       60 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(webguard.Strict(l)) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	draining.Store(true)
+	lingered := time.After(s.Linger)
+	if n := s.Bridge.Running(); n > 0 {
+		fmt.Fprintf(s.Err, "ending: waiting up to %v for %s; Ctrl-C again ends at once\n", Grace, cli.Count(n, "run"))
+	}
+	// Runs get their grace while the listener is still open, so that their answers
+	// reach the clients. Streams that never end are then cut.
+	s.Bridge.Close(Grace)
+	<-lingered
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if server.Shutdown(ending) != nil {
+		server.Close()
+	}
+	<-failed
+	return nil
+}
