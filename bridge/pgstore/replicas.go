@@ -101,13 +101,12 @@ func (r *Replicas) Leave(ctx context.Context, name string) error {
 func (r *Replicas) List(ctx context.Context) (all []replica.Replica, err error) {
 	err = r.with(ctx, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, "SELECT name, machine, version, address, since, until, until <= clock_timestamp() FROM replicas ORDER BY since, name")
-		if err != nil {
-			return err
+		if err == nil {
+			all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (one replica.Replica, err error) {
+				err = row.Scan(&one.Name, &one.Machine, &one.Version, &one.Address, &one.Since, &one.Until, &one.Gone)
+				return one, err
+			})
 		}
-		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (one replica.Replica, err error) {
-			err = row.Scan(&one.Name, &one.Machine, &one.Version, &one.Address, &one.Since, &one.Until, &one.Gone)
-			return one, err
-		})
 		if older := (*pgconn.PgError)(nil); errors.As(err, &older) && older.Code == "42P01" {
 			return nil // an older release made the schema, and no bridge of this one has started
 		}

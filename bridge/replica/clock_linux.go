@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// elapsed is a clock that nobody sets. It goes on while the machine is suspended, which
+// counted is a clock that nobody sets. It goes on while the machine is suspended, which
 // that of package time does not.
-func elapsed() time.Duration {
+func counted() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
 		return time.Since(started)

@@ -4,5 +4,5 @@ package replica
 
 import "time"
 
-// elapsed is a clock that nobody sets. It may stand still while the machine is suspended.
-func elapsed() time.Duration { return time.Since(started) }
+// counted is a clock that nobody sets. It may stand still while the machine is suspended.
+func counted() time.Duration { return time.Since(started) }
