@@ -287,6 +287,16 @@ func (j *journal) keptTurnsLocked(next int) {
 	j.first, j.turns = j.first+n, j.turns[n:]
 }
 
+// under returns the lease under which entries are written, once the first one was kept.
+func (j *journal) under() (lease int64, open bool) {
+	if j == nil {
+		return 0, false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lease, j.open && !j.ended
+}
+
 // lockOpening reports whether nothing of the run was kept so far; then nobody
 // else writes an entry of it until end.
 func (j *journal) lockOpening() bool {

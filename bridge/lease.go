@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,10 +87,12 @@ func (l *leases) acquire(ctx context.Context, id string, ask bool) (lease int64,
 			}
 			return nil
 		})
-		if errors.Is(err, ledger.ErrNoJournal) || errors.Is(err, ErrNoRun) {
+		switch {
+		case errors.Is(err, ledger.ErrNoJournal), errors.Is(err, ErrNoRun):
 			return 0, nil, ErrNoRun
-		}
-		if err != nil {
+		case errors.Is(err, ledger.ErrOwnerAlive): // it has just come back
+			return 0, nil, errBusyElsewhere
+		case err != nil:
 			return 0, nil, fmt.Errorf("acquiring run %s: %w", id, err)
 		}
 		switch {
@@ -104,6 +107,28 @@ func (l *leases) acquire(ctx context.Context, id string, ask bool) (lease int64,
 			return 0, nil, context.Cause(ctx)
 		}
 	}
+}
+
+// reclaim ends the runs here that other bridges have acquired while this one could not say
+// that it is alive.
+func (l *leases) reclaim(ctx context.Context) error {
+	if l.o.Journal == nil {
+		return nil
+	}
+	live, _ := l.roster.runs()
+	had := make(map[*run]int64) // before looking: what begins meanwhile is not missed
+	for _, r := range live {
+		if lease, open := r.journal.under(); open {
+			had[r] = lease
+		}
+	}
+	all, err := l.o.Journal.Runs(ctx)
+	for r, lease := range had {
+		if err == nil && !slices.ContainsFunc(all, func(k ledger.JournaledRun) bool { return k.Run == r.id && k.Owner == l.o.Bridge && k.Lease == lease }) {
+			r.update(lifecycle.Event{Kind: lifecycle.LosesLease})
+		}
+	}
+	return err
 }
 
 // release gives up the lease of a run that was acquired and is not run.
@@ -273,7 +298,7 @@ func (l *leases) expireRun(ctx context.Context, id string) error {
 		return nil
 	})
 	if err != nil {
-		if errors.Is(err, skip) || errors.Is(err, ledger.ErrNoJournal) {
+		if errors.Is(err, skip) || errors.Is(err, ledger.ErrNoJournal) || errors.Is(err, ledger.ErrOwnerAlive) {
 			return nil
 		}
 		return err

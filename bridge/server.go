@@ -130,6 +130,9 @@ func (s *Server) Close(grace time.Duration) {
 	<-ended
 }
 
+// Reclaim ends the runs that other bridges have acquired meanwhile, without a word.
+func (s *Server) Reclaim(ctx context.Context) error { return s.leases.reclaim(ctx) }
+
 // Running counts the runs that are under way.
 func (s *Server) Running() int { return s.roster.running() }
 

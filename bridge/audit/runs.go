@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -15,6 +16,11 @@ type RunRow struct {
 	Started time.Time `json:"started"`
 	Client  string    `json:"client,omitempty"`
 	Profile string    `json:"profile,omitempty"`
+	// Principal is whose run it is; empty for the person at this machine.
+	Principal string `json:"principal,omitempty"`
+	// Bridge is the one that has the run, where bridges on several machines share the log;
+	// empty if none has it.
+	Bridge string `json:"bridge,omitempty"`
 	// Configuration is the id of the configuration that the run belongs to; empty if
 	// an old release, which did not record it, ran it.
 	Configuration string        `json:"configuration,omitempty"`
@@ -39,7 +45,7 @@ func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit in
 			left++
 			continue
 		}
-		rows = append(rows, RunRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, Configuration: r.Configuration, State: Open})
+		rows = append(rows, RunRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, Principal: r.Principal, Configuration: r.Configuration, State: Open})
 		if len(rows) == limit {
 			break
 		}
@@ -71,10 +77,19 @@ func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit in
 	return rows, left, nil
 }
 
-// RunTable returns runs as the rows of a table, below a head. With configurations it has
+// RunTable returns runs as the rows of a table, below a head. Whose they are and which
+// bridge has them are columns where that differs, or is known. With configurations it has
 // a column that says to which one each belongs.
 func RunTable(rows []RunRow, configurations bool) [][]string {
 	head := []string{"run", "started", "client", "profile", "state", "took", "calls", "why"}
+	who := slices.ContainsFunc(rows, func(r RunRow) bool { return r.Principal != rows[0].Principal })
+	bridges := slices.ContainsFunc(rows, func(r RunRow) bool { return r.Bridge != "" })
+	if who {
+		head = append(head, "who")
+	}
+	if bridges {
+		head = append(head, "bridge")
+	}
 	if configurations {
 		head = append(head, "configuration")
 	}
@@ -89,6 +104,12 @@ func RunTable(rows []RunRow, configurations bool) [][]string {
 		}
 		line := []string{Cell(r.Run), r.Started.Local().Format(time.DateTime), Cell(r.Client), Cell(r.Profile),
 			Cell(r.State), took, calls, canon.Fit(Shown(firstLine(r.Error)), 100)}
+		if who {
+			line = append(line, Cell(r.Principal))
+		}
+		if bridges {
+			line = append(line, Cell(r.Bridge))
+		}
 		if configurations {
 			line = append(line, Cell(r.Configuration))
 		}

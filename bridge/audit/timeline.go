@@ -26,6 +26,9 @@ type Timeline struct {
 	Profile string `json:"profile,omitempty"`
 	Name    string `json:"name,omitempty"` // of a saved script
 
+	Principal string `json:"principal,omitempty"` // whose run it is
+	Bridge    string `json:"bridge,omitempty"`    // that has it, where several machines share the log
+
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	// Outcome is that of the run, or Open.
@@ -126,6 +129,7 @@ func ReadTimeline(rows Rows) (*Timeline, error) {
 			t = &Timeline{Run: r.Run, Started: r.Time, Outcome: Open, Calls: []*Call{}}
 		}
 		t.Session, t.Client, t.Profile = cmp.Or(t.Session, r.Session), cmp.Or(t.Client, r.Client), cmp.Or(t.Profile, r.Profile)
+		t.Principal = cmp.Or(t.Principal, r.Principal)
 		t.Script, t.ScriptHash, t.Name = cmp.Or(t.Script, r.Script), cmp.Or(t.ScriptHash, r.ScriptHash), cmp.Or(t.Name, r.Name)
 		if len(r.Input) > 0 {
 			t.Input = r.Input
@@ -361,6 +365,8 @@ func (t *Timeline) writeHead(p *printer) {
 		}
 	}
 	line("started", t.Started.Local().Format(timeFormat))
+	line("who", Shown(t.Principal))
+	line("bridge", Shown(t.Bridge))
 	line("client", Shown(t.Client))
 	line("session", Shown(t.Session))
 	line("profile", Shown(t.Profile))

@@ -72,7 +72,10 @@ type Options struct {
 	// Conceal, if not nil, removes the configuration's secrets from arguments that
 	// a person wrote, before they are shown to a model.
 	Conceal func(text string) string
-	Now     func() time.Time // nil means time.Now
+	// Fence, if not nil, makes the context in which a call is recorded and sent. Its
+	// error says why this process may send nothing now.
+	Fence func(ctx context.Context) (context.Context, error)
+	Now   func() time.Time // nil means time.Now
 }
 
 // A Configuration identifies one of the configurations that may share a store. Runs,
@@ -96,6 +99,7 @@ type Gate struct {
 	conf      Configuration
 	prints    []byte // key of fingerprints
 	conceal   func(string) string
+	fence     func(ctx context.Context) (context.Context, error)
 	now       func() time.Time
 	view      atomic.Pointer[View]
 	met       acquaintance
@@ -116,6 +120,9 @@ func New(view *View, o Options) *Gate {
 	if o.Conceal == nil {
 		o.Conceal = func(text string) string { return text }
 	}
+	if o.Fence == nil {
+		o.Fence = func(ctx context.Context) (context.Context, error) { return ctx, nil }
+	}
 	if o.Await == nil {
 		o.Await = func(context.Context, string) {}
 	}
@@ -128,7 +135,7 @@ func New(view *View, o Options) *Gate {
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now, turn: o.Turn}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)
@@ -260,14 +267,18 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if ctx.Err() != nil { // stopped in the meantime: what the script still does is not sent
 		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
-	if err := r.intend(ctx, made); errors.Is(err, ledger.ErrUsedUp) {
+	fenced, err := g.fence(ctx)
+	if err == nil {
+		err = r.intend(ctx, made)
+	}
+	if errors.Is(err, ledger.ErrUsedUp) {
 		return g.usedUp(ctx, r, c, made)
 	} else if err != nil {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()
 	made.landed = g.met.move(view, r.Session, made)
-	reply, err := g.send(ctx, view, r, made)
+	reply, err := g.send(fenced, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
 }
 

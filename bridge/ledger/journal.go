@@ -142,6 +142,8 @@ var (
 	ErrNoJournal = errors.New("there is no journal of this run")
 	// ErrNotOwner: another bridge has the run now, or the same under a newer lease.
 	ErrNotOwner = errors.New("the run belongs to another bridge")
+	// ErrOwnerAlive: the bridge that has the run is alive, and has not given it up.
+	ErrOwnerAlive = errors.New("the bridge that has the run is alive")
 )
 
 // A Journal keeps the entries of runs. Several processes may share one, and its

@@ -212,7 +212,7 @@ func Writable(ctx context.Context, o Options) error {
 	var lacks string
 	err = conn.QueryRow(ctx, `SELECT coalesce(string_agg(name, ', '), '') FROM unnest($1::text[]) AS name
 		WHERE NOT has_table_privilege(name, 'INSERT') OR NOT has_table_privilege(name, 'UPDATE') OR NOT has_table_privilege(name, 'DELETE')`,
-		[]string{"meta", "heads", "log", "journals", "entries", "shared", "uses", "requests", "grants", "held"}).Scan(&lacks)
+		[]string{"meta", "heads", "log", "journals", "entries", "shared", "uses", "requests", "grants", "held", "replicas", "handles"}).Scan(&lacks)
 	if err == nil && lacks != "" {
 		err = ledger.Unavailable("the database's user may not write the tables %s", lacks)
 	}

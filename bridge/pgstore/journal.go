@@ -64,6 +64,10 @@ func (e *entering) enter(ctx context.Context, entry *ledger.JournalEntry, now ti
 		return ledger.Refuse(fmt.Errorf("writing the journal of run %s: %w", entry.Run, ledger.ErrNoJournal))
 	case j.owner != entry.Owner, entry.Lease != 0 && entry.Lease != j.lease:
 		return ledger.Refuse(fmt.Errorf("writing the journal of run %s: %w", entry.Run, ledger.ErrNotOwner))
+	case entry.Kind == ledger.Sent:
+		if err := e.alive(ctx, entry.Owner); err != nil {
+			return err
+		}
 	case entry.Kind == ledger.Ended && entry.Until.IsZero():
 		e.drop(entry.Run)
 		return nil
@@ -201,6 +205,9 @@ func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Jou
 		}
 		if k, err = all[0].Change(change); err != nil {
 			return ledger.Refuse(err)
+		}
+		if err := t.mayTake(ctx, all[0].JournaledRun, k); err != nil {
+			return err
 		}
 		delete(t.link.journals, run)
 		t.queue(1, "UPDATE journals SET owner = $1, wanted = $2, state = $3, until = $4, lease = $5 WHERE run = $6",

@@ -27,6 +27,8 @@ type link struct {
 	hash     ledger.Hash
 	marked   int64               // the last row that the mark was set at
 	journals map[string]*journal // by run
+	owner    string              // who wrote entries last
+	lapsed   bool                // it is a replica that was not alive when the transaction began
 }
 
 func newLink(conn *pgx.Conn) *link {
@@ -99,6 +101,7 @@ func (t *tx) begin(ctx context.Context) error {
 	b.Queue("BEGIN")
 	b.Queue("UPDATE heads SET changes = changes + 1 WHERE name = 'log' RETURNING changes, pg_current_xact_id()::text")
 	b.Queue("SELECT seq, hash, seal FROM log ORDER BY seq DESC LIMIT 1")
+	b.Queue(ownerLapsed, text(t.owner))
 	r := t.conn.SendBatch(ctx, &b)
 	defer r.Close()
 	if _, err := r.Exec(); err != nil {
@@ -109,6 +112,10 @@ func (t *tx) begin(ctx context.Context) error {
 	}
 	last, seal, err := readHead(r.QueryRow())
 	if err != nil {
+		return err
+	}
+	t.lapsed = false
+	if err := r.QueryRow().Scan(&t.lapsed); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
 	if err := r.Close(); err != nil {

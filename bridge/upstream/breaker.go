@@ -147,7 +147,7 @@ func notTried(err error) bool {
 	var refused *refusedError
 	var parked *parkedError
 	switch {
-	case tap.NeedsLogin(err), errors.As(err, &refused), errors.As(err, &parked):
+	case tap.NeedsLogin(err), tap.Barred(err), errors.As(err, &refused), errors.As(err, &parked):
 		return true
 	}
 	return errors.Is(err, errStopped) || errors.Is(err, errDisabled)

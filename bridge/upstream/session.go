@@ -368,7 +368,7 @@ func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Err
 		e.Kind, e.Err = TooLarge, err
 	case errors.Is(err, tap.ErrBroken):
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
-	case tap.NeedsLogin(reason):
+	case tap.NeedsLogin(reason), tap.Barred(reason):
 		e.Kind, e.Err = Unavailable, s.shown.showError(reason)
 	case s.tap.Refused() != 0 || s.tap.LoginNeeded() != nil:
 		e.Kind, e.Err = Unavailable, s.explain(err)

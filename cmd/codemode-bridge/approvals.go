@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/audit"
@@ -71,8 +70,9 @@ var errNeverAsked = errors.New("nothing was ever asked here")
 // the list is empty. Own is the id of the configuration.
 func readRequests(ctx context.Context, con *console, do func(broker *approval.Broker, own string) error) error {
 	err := withRequests(ctx, con, func(cfg *config.Config, store storecmd.Requests) error {
-		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
-		return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
+		return storecmd.WithOthers(cfg.Audit, func(gone func(string) bool) error {
+			return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
+		})
 	})
 	if errors.Is(err, errNeverAsked) {
 		return do(approval.New(approval.Options{}), "")

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/spf13/cobra"
 )
@@ -84,7 +85,7 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 	}
 	listen := cfg.Approvals.Listen.Reveal()
 	if id, _ := cfg.Identity(); cfg.Audit.Enabled && listen != config.ListenOff {
-		if at := pageElsewhere(bridgesOf(cfg.Audit), id); at != "" {
+		if at := pageElsewhere(storecmd.Bridges(cfg.Audit), id); at != "" {
 			return at, nil
 		}
 	}

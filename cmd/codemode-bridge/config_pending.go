@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
@@ -155,7 +154,15 @@ func confirmOffline(ctx context.Context, con *console, reason string) (err error
 	if !w.cfg.Audit.Enabled {
 		return &configError{errors.New("the file keeps no audit log (audit.enabled is false), so that it is taken over could not be recorded"), "let it keep one; an approver may confirm it without"}
 	}
-	if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
+	running := false
+	err = storecmd.WithOthers(w.inForce.Audit, func(gone func(string) bool) error {
+		running = slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !gone(b) })
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if running {
 		return &configError{errors.New("the edit waits at a running bridge"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 	}
 	if err := printPending(con.Err, w.row); err != nil {

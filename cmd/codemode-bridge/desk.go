@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
@@ -16,6 +15,7 @@ import (
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/replica"
+	"codemode-bridge/bridge/takeover"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
@@ -30,8 +30,7 @@ type desk struct {
 	conf      gate.Configuration // which configuration the bridge has; edits do not change that
 	with      string             // the flags with which a command reads the same configuration
 	realm     approval.Realm     // of the approvers
-	alive     *alive.Member      // nil if requests are kept in memory
-	folder    string             // in which bridges with the same log know of each other
+	members   *storecmd.Members  // the bridges with the same store; nil if requests are kept in memory
 	approvers atomic.Pointer[approval.Approvers]
 	separate  atomic.Bool
 	notices   atomic.Pointer[notify.Notifier]        // nil: no notices are wanted
@@ -41,7 +40,7 @@ type desk struct {
 
 // openDesk opens the store of requests. Without an audit log (kept is false) they
 // are in memory, and no other process can answer them.
-func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error) {
+func openDesk(ctx context.Context, cfg *config.Config, kept bool, log *slog.Logger) (*desk, error) {
 	d := &desk{id: replica.NewName(), store: new(approval.Memory), close: func() error { return nil }}
 	d.conf.ID, d.conf.Name = cfg.Identity()
 	d.realm = realmOf(cfg)
@@ -53,17 +52,13 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error)
 		if err != nil {
 			return nil, &configError{err, "the file holds open questions and grants, nothing else: set it aside and they are asked anew"}
 		}
-		d.folder = bridgesOf(cfg.Audit)
-		if d.alive, err = alive.Join(d.folder, d.id); err != nil {
+		if d.members, err = storecmd.Join(ctx, cfg.Audit, d.id, version, log); err != nil {
 			return nil, errors.Join(err, store.Close())
 		}
-		d.store, d.close = store, func() error { return errors.Join(store.Close(), d.alive.Leave()) }
+		d.store, d.close = store, func() error { return errors.Join(store.Close(), d.members.Leave()) }
 	}
 	return d, nil
 }
-
-// bridgesOf is the folder in which bridges with the same log know of each other.
-func bridgesOf(place config.Audit) string { return place.Path + "-bridges" }
 
 // follow takes the approvers over from a configuration.
 func (d *desk) follow(cfg *config.Config) error {
@@ -97,7 +92,7 @@ func (d *desk) readAt(request string) wording.DescribeOptions {
 	switch page := d.page.Load(); {
 	case page != nil:
 		return wording.DescribeOptions{At: *page + "/r/" + request}
-	case d.alive != nil:
+	case d.members != nil:
 		return wording.DescribeOptions{Whole: "codemode-bridge approvals show " + request + d.with}
 	default:
 		return wording.DescribeOptions{}
@@ -121,13 +116,10 @@ func withConfig(cfg *config.Config, env config.Env) string {
 // broker makes the broker of this process.
 func (d *desk) broker(a config.Approvals, logger *slog.Logger) *approval.Broker {
 	return approval.New(approval.Options{
-		Store: d.store, Bridge: d.id, Configuration: d.conf.ID, Gone: d.gone, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked, Logger: logger,
+		Store: d.store, Bridge: d.id, Configuration: d.conf.ID, Gone: d.members.Gone, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked, Logger: logger,
 		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Refuse: a.Overflow == config.OverflowRefuse, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
 }
-
-// gone reports whether a bridge that shares the store has ended.
-func (d *desk) gone(bridge string) bool { return d.alive != nil && alive.Gone(d.folder, bridge) }
 
 // over returns a function that reports whether a request can no longer matter: its
 // bridge has ended, and its run cannot be resumed elsewhere.
@@ -143,8 +135,31 @@ func (p *parts) over(ctx context.Context) (func(approval.StoredRequest) bool, er
 		}
 	}
 	return func(e approval.StoredRequest) bool {
-		return !kept[e.Run] && (e.Bridge == "" || e.Bridge != p.desk.id && p.desk.gone(e.Bridge))
+		return !kept[e.Run] && (e.Bridge == "" || e.Bridge != p.desk.id && p.desk.members.Gone(e.Bridge))
 	}, nil
+}
+
+// abandon closes the requests that can no longer matter.
+func (p *parts) abandon(ctx context.Context) error {
+	over, err := p.over(ctx)
+	if err == nil {
+		err = p.gate.Broker().Abandon(ctx, nil, over)
+	}
+	return err
+}
+
+// takeOver has this bridge take over what those leave that end without a word, and give
+// up what others have taken over from it.
+func (p *parts) takeOver(ctx context.Context) {
+	p.desk.members.Watch(func([]string) error {
+		if ctx.Err() != nil {
+			return nil // another bridge does, or the next
+		}
+		err := takeover.Runs(ctx, takeover.Options{
+			Journal: p.recorder.Journal(), Requests: p.desk.store, Bridge: p.desk.id, Configuration: p.desk.conf.ID, Gone: p.desk.members.Gone, Cancel: p.server.CancelRun,
+		})
+		return errors.Join(err, p.abandon(ctx))
+	}, p.server.Reclaim)
 }
 
 // tidy closes the requests of bridges that are gone, and removes requests and grants
@@ -156,11 +171,7 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 	tick := time.NewTicker(24 * time.Hour)
 	defer tick.Stop()
 	for {
-		broker := p.gate.Broker()
-		over, err := p.over(ctx)
-		if err == nil {
-			err = errors.Join(broker.Abandon(ctx, nil, over), broker.Prune(ctx, time.Now().Add(-keep)))
-		}
+		err := errors.Join(p.abandon(ctx), p.gate.Broker().Prune(ctx, time.Now().Add(-keep)))
 		if err != nil && ctx.Err() == nil {
 			p.log.Error("tidying the requests", "err", err)
 		}

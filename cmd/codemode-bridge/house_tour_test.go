@@ -91,6 +91,7 @@ var about = map[string]string{
 	"bridge/ssotest":                   "an OpenID Connect provider, for tests",
 	"bridge/storetest":                 "the one suite that every store passes",
 	"bridge/surface":                   "describes the bridge's own tools to models: names, descriptions, schemas",
+	"bridge/takeover":                  "takes over the runs and questions of a bridge that ended without a word",
 	"bridge/tsdecl":                    "writes a JSON Schema as a TypeScript type",
 	"bridge/turns":                     "lets sessions take turns at work that needs only the processor",
 	"bridge/upstream":                  "keeps one live MCP session per upstream server",

@@ -83,7 +83,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		return nil, err
 	}
 	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.Env, cfg: cfg, started: time.Now(), here: startFolder(l.logger)}
-	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil); err != nil {
+	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil, l.logger); err != nil {
 		return nil, err
 	}
 	p.desk.with = withConfig(cfg, con.Env)
@@ -113,7 +113,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(runtime.GOMAXPROCS(0)).Do})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Fence: p.desk.members.Fence, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(runtime.GOMAXPROCS(0)).Do})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -122,9 +122,10 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.awaitList, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Where: bridge.Where{Access: func() *access.Rules { return p.config().Rules() }, Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Shared: bridge.Shared{Seal: rec.states, Name: cmp.Or(con.replica, p.desk.id), Handles: rec.handles},
+		Where: bridge.Where{Access: func() *access.Rules { return p.config().Rules() }, Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.members.Gone, Shared: bridge.Shared{Seal: rec.states, Name: cmp.Or(con.replica, p.desk.id), Handles: rec.handles},
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
+	p.desk.members.Watch(nil, p.server.Reclaim)
 	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(hidden(cfg, con.Env), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)

@@ -32,7 +32,7 @@ type reloads struct {
 func newReloads(con *console, p *parts, first *config.Config) *reloads {
 	r := &reloads{bridge: p, con: con, first: first}
 	r.pending = pending.NewReloader(pending.Options{
-		History: history(con), Store: p.desk.store, Bridge: p.desk.id, Gone: p.desk.gone, Log: p.log,
+		History: history(con), Store: p.desk.store, Bridge: p.desk.id, Gone: p.desk.members.Gone, Log: p.log,
 		InForce: p.config, Take: r.take, Follow: p.desk.follow,
 		Submitted: func(ctx context.Context, old *config.Config, c *pending.Change) {
 			p.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigPending(recordedAs(old), recordedAs(c.Config), c.Why))

@@ -127,7 +127,7 @@ func serveCommand(con *console) *cobra.Command {
 			defer l.Close()
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				pg, err := p.openPage(con, cfg.Approvals.Listen.Reveal())
-				switch at := pageElsewhere(p.desk.folder, p.desk.conf.ID); {
+				switch at := pageElsewhere(p.desk.members.Folder(), p.desk.conf.ID); {
 				case err != nil && at != "":
 					p.desk.page.Store(&at) // it shows the same requests
 				case err != nil:
@@ -180,6 +180,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.server.ResumeAnswered(watching) })
+	p.takeOver(watching)
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)

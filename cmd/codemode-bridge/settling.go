@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/canon"
@@ -15,6 +14,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
 // A settling is what a command needs to settle requests.
@@ -22,12 +22,13 @@ type settling struct {
 	desk     *gate.Settler
 	logs     *logs
 	recorder *recorder.Recorder
+	others   *storecmd.Members
 	people   *atomic.Pointer[approval.Approvers] // as the configuration has them now
 }
 
 func (s settling) Close() error {
 	defer s.logs.Close()
-	return s.recorder.Close()
+	return errors.Join(s.recorder.Close(), s.others.Leave())
 }
 
 // openSettling opens the logs and makes a settler. Verdicts are recorded in the same
@@ -47,11 +48,16 @@ func openSettling(ctx context.Context, con *console, cfg *config.Config, store a
 		l.Close()
 		return settling{}, err
 	}
-	s := settling{logs: l, recorder: rec.Recorder, people: new(atomic.Pointer[approval.Approvers])}
+	others, err := storecmd.Others(cfg.Audit)
+	if err != nil {
+		l.Close()
+		return settling{}, errors.Join(err, rec.Close())
+	}
+	s := settling{logs: l, recorder: rec.Recorder, others: others, people: new(atomic.Pointer[approval.Approvers])}
 	s.people.Store(people)
 	s.desk = &gate.Settler{Recorder: rec, Broker: approval.New(approval.Options{
 		Store: store, Approvers: s.people.Load, Configuration: realm.Configuration,
-		Gone: func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) },
+		Gone: others.Gone,
 	})}
 	s.desk.Listen()
 	return s, nil

@@ -21,10 +21,10 @@ func pageElsewhere(folder, configuration string) string {
 // announcePage tells the other bridges of this one's page. One is enough: it shows the
 // requests of all of them.
 func (p *parts) announcePage(pg *page) {
-	if p.desk.folder == "" {
+	if p.desk.members == nil {
 		return
 	}
-	if err := alive.Tell(p.desk.folder, p.desk.id, "page of "+p.desk.conf.ID, pg.base); err != nil {
+	if err := alive.Tell(p.desk.members.Folder(), p.desk.id, "page of "+p.desk.conf.ID, pg.base); err != nil {
 		p.log.Warn("other bridges do not know of the approval page here", "err", err)
 	}
 }
@@ -72,7 +72,7 @@ func (p *parts) findPage(a *console) (*page, error) {
 		p.desk.page.Store(nil)
 		return nil, nil
 	}
-	if at := pageElsewhere(p.desk.folder, p.desk.conf.ID); at != "" {
+	if at := pageElsewhere(p.desk.members.Folder(), p.desk.conf.ID); at != "" {
 		p.desk.page.Store(&at)
 		return nil, nil
 	}

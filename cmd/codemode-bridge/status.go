@@ -59,6 +59,7 @@ func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func
 	if pg != nil {
 		s.Page = pg.base
 	}
+	p.desk.members.At(s.Endpoint)
 	answers := p.answerCommands(con, s.Endpoint)
 	dir, err := servingFolder(con)
 	var a *statuscmd.Announcement

@@ -24,11 +24,11 @@ import (
 func auditLogOf(con *console) *auditcmd.Log {
 	return &auditcmd.Log{
 		Console: &con.Console, Version: version,
-		Place: func() (config.Audit, error) { return storePlace(con) },
+		Place: func() (config.Audit, error) { return storePlace(con) }, Named: func() bool { return con.logFile != "" },
 		Open: func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error) {
 			return openStore(ctx, place, readOnly, nil)
 		},
-		Missing: storecmd.Missing,
+		Missing: storecmd.Missing, Others: storecmd.WithOthers,
 		Repair: func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error) {
 			return storecmd.Repair(ctx, place)
 		},

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -41,8 +42,9 @@ type Exchange struct {
 	// standIn makes what the SDK gets for a result; nil: no more than that there is
 	// one.
 	standIn  func(result []byte) []byte
-	listener Listener // nil: nobody in particular
-	tie      string   // names the exchange to the server, as its progress token; empty without a listener
+	listener Listener     // nil: nobody in particular
+	tie      string       // names the exchange to the server, as its progress token; empty without a listener
+	check    func() error // says why the request may not be sent any more; nil: it may
 	// life ends with the call that the exchange is of, by end.
 	life context.Context
 	end  context.CancelFunc
@@ -73,12 +75,42 @@ var ties atomic.Int64
 // choose alike, ever reaches a server. l may be nil. The caller calls End.
 func NewExchange(ctx context.Context, l Listener, standIn func(result []byte) []byte) *Exchange {
 	x := &Exchange{capture: true, standIn: standIn, listener: l}
+	x.check, _ = ctx.Value(checkKey{}).(func() error)
 	x.life, x.end = context.WithCancel(ctx)
 	if l != nil {
 		x.tie = "codemode-" + strconv.FormatInt(ties.Add(1), 10)
 	}
 	return x
 }
+
+type checkKey struct{}
+
+// WithCheck returns a context for calls that check has the last word on: none is sent
+// once it returns an error. It is asked right before the request goes to the system.
+func WithCheck(ctx context.Context, check func() error) context.Context {
+	return context.WithValue(ctx, checkKey{}, check)
+}
+
+// barred returns why the request may not be sent any more, and keeps it as the outcome.
+func (x *Exchange) barred() error {
+	if x == nil || x.check == nil {
+		return nil
+	}
+	err := x.check()
+	if err != nil {
+		x.sent.Store(false)
+		x.resolve(nil, &barredError{err})
+	}
+	return err
+}
+
+// A barredError says why a request was not sent. It says nothing about the server.
+type barredError struct{ error }
+
+func (e *barredError) Unwrap() error { return e.error }
+
+// Barred reports whether a request was not sent because its check refused it.
+func Barred(err error) bool { return errors.As(err, new(*barredError)) }
 
 type exchangeKey struct{}
 

@@ -173,6 +173,11 @@ func (w *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		call, x = w.tap.outgoing(req.Context(), sent)
 	}
+	if x.barred() != nil {
+		closeBody(req)
+		w.tap.take(call.id)
+		return standIn(req, http.StatusOK, response(call.id, "error", failed)), nil
+	}
 	var patience time.Duration
 	switch {
 	case string(call.method) == `"server/discover"`:
@@ -190,6 +195,7 @@ func (w *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		})
 	}
 	req = req.Clone(ctx)
+	x.guard(req)
 	for name, value := range w.headers {
 		req.Header.Set(name, value)
 		if strings.EqualFold(name, "Host") {
@@ -269,6 +275,37 @@ func (w *HTTP) send(req *http.Request) (resp *http.Response, needed, err error) 
 			}
 		}
 	}
+}
+
+// guard has the check of a request asked once more when its body is read: after the
+// connection was made, which may take long.
+func (x *Exchange) guard(req *http.Request) {
+	if x == nil || x.check == nil || req.Body == nil || req.GetBody == nil {
+		return
+	}
+	again := req.GetBody
+	req.Body = &guarded{ReadCloser: req.Body, x: x}
+	req.GetBody = func() (io.ReadCloser, error) {
+		body, err := again()
+		return &guarded{ReadCloser: body, x: x}, err
+	}
+}
+
+// A guarded body asks before its first byte only: behind that, part of it may be sent.
+type guarded struct {
+	io.ReadCloser
+	x     *Exchange
+	asked bool
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	if !g.asked {
+		if err := g.x.barred(); err != nil {
+			return 0, err
+		}
+		g.asked = true
+	}
+	return g.ReadCloser.Read(p)
 }
 
 // standIn makes an answer that no server gave.

@@ -1,5 +1,6 @@
 // Package auditcmd has the commands that read, check, maintain and follow the audit
-// log. Command is the group "audit"; Tail is "tail", and Show is "runs show".
+// log. Command is the group "audit"; Tail is "tail"; Runs and Show are
+// "runs list" and "runs show".
 // Package bridge/audit formats what they print; a Log, which the program fills in,
 // says where the audit log is and how it is opened.
 package auditcmd
@@ -15,8 +16,6 @@ import (
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
-
-	"github.com/spf13/cobra"
 )
 
 // A Log is what the commands need of the program: its console, and access to the
@@ -26,7 +25,10 @@ type Log struct {
 	Version string // of the program
 
 	Place func() (config.Audit, error)
+	Named func() bool // the command line names the log: no configuration is asked
 	Open  func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error)
+	// Others gives do what says whether a bridge has ended.
+	Others func(place config.Audit, do func(gone func(bridge string) bool) error) error
 	// Missing reports whether there is no file at the place.
 	Missing func(place config.Audit) bool
 	Repair  func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
@@ -40,14 +42,6 @@ const Fingerprints = "fingerprints"
 
 // RepairHint says what to do about a damaged log.
 const RepairHint = "hint: calls are refused until codemode-bridge audit repair has set the damaged log aside"
-
-// Command is the command group "audit".
-func (l *Log) Command() *cobra.Command {
-	group := &cobra.Command{Use: "audit", Short: "The audit log: what was asked, decided and done"}
-	group.AddCommand(l.query(), l.Older(l.Show(), "runs show"), l.stats(), l.export(),
-		l.report(), l.verify(), l.checkpoint(), l.prune(), l.repair(), l.fingerprint())
-	return group
-}
 
 // errNoLog ends a command that needs an audit log and has found none; the person
 // has been told.

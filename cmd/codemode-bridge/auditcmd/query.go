@@ -146,7 +146,13 @@ func (l *Log) Show() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if l.JSON {
+				if t.Outcome == audit.Open {
+					err = l.having(ctx, s, func(state func(string) (string, string)) { _, t.Bridge = state(run) })
+				}
+				switch {
+				case err != nil:
+					return err
+				case l.JSON:
 					return l.PrintJSON(t)
 				}
 				return t.Write(l.Out)
