@@ -135,7 +135,7 @@ func (a *sessionAsker) converse(q approval.Request) {
 	defer watching.Wait()
 	defer withdraw()
 	id := q.ID
-	watching.Go(func() { defer withdraw(); a.s.o.Gate.Broker().UntilSettled(ctx, a.r.id, id, a.r.done) })
+	watching.Go(func() { defer withdraw(); approval.UntilSettled(ctx, a.s.o.Gate.Broker(), a.r.id, id, a.r.done) })
 
 	q = a.say(ctx, q)
 	missing := ""

@@ -4,7 +4,7 @@ import "context"
 
 // UntilSettled returns once a request of a run is settled, or another bridge has it, or ctx
 // ends. The run is live here until done.
-func (b *Broker) UntilSettled(ctx context.Context, run, id string, done <-chan struct{}) {
+func UntilSettled(ctx context.Context, b *Broker, run, id string, done <-chan struct{}) {
 	changed, end := b.Watch(run)
 	defer end()
 	var elsewhere <-chan struct{} // once the run is suspended, its requests change where no watcher of it is told
