@@ -12,6 +12,8 @@ import (
 
 var errDraining = errors.New("this bridge is ending: it begins nothing any more; try again, which meets another one if there is one")
 
+func (o Options) draining() bool { return o.Draining != nil && o.Draining() }
+
 // codeDraining is the code of the JSON-RPC error: one of those that are a server's own.
 const codeDraining = -32000
 

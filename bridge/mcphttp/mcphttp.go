@@ -103,9 +103,6 @@ func Handler(b Bridge, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Draining == nil {
-		o.Draining = func() bool { return false }
-	}
 	b.MCP().AddReceivingMiddleware(named)
 	mux := http.NewServeMux()
 	if o.Resource != nil {
@@ -121,7 +118,7 @@ func Handler(b Bridge, o Options) http.Handler {
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		var err error
 		switch {
-		case o.Draining():
+		case o.draining():
 			err = errDraining
 		case o.Ready != nil:
 			err = o.Ready()
@@ -151,7 +148,7 @@ func (o Options) guard(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		if o.Draining() {
+		if o.draining() {
 			w.Header().Set("Connection", "close") // the next request meets another bridge
 		}
 		next.ServeHTTP(w, r)
@@ -238,7 +235,7 @@ func (d *dispatcher) post(w http.ResponseWriter, r *http.Request, id string, m r
 	version := m.Meta(mcp.MetaKeyProtocolVersion)
 	stateless := version >= statelessProtocol || version == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol
 	switch {
-	case d.o.Draining() && d.begins(w, m, id, stateless):
+	case d.o.draining() && d.begins(w, m, id, stateless):
 	case stateless:
 		d.stateless.ServeHTTP(reply, r)
 	case m.Method == "initialize" && id == "":
