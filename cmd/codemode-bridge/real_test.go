@@ -213,6 +213,7 @@ type (
 		Command []string          `json:"command,omitempty"`
 		Env     map[string]string `json:"env,omitempty"`
 		URL     string            `json:"url,omitempty"`
+		Token   string            `json:"token,omitempty"`
 		Steps   []clientStep      `json:"steps"`
 		// Decision, if set, is what the person at the client answers; Answers
 		// are fields beside it.

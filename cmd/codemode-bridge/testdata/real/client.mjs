@@ -6,7 +6,7 @@
 // legacy  @modelcontextprotocol/client in the same era
 // modern  @modelcontextprotocol/client pinned to 2026-07-28
 //
-// job:    {"command": [program, arg...], "env": {...}} or {"url": "http://..."},
+// job:    {"command": [program, arg...], "env": {...}} or {"url": "http://...", "token"?},
 //         and "steps", each one of
 //           {"op": "list"}
 //           {"op": "call", "name", "arguments", "progress"?: true, "cancel"?: "text"}
@@ -37,6 +37,7 @@ const capabilities = {};
 if (job.decision) capabilities.elicitation = { form: {} };
 if (job.model) capabilities.sampling = {};
 const options = { capabilities };
+const over = job.token && { requestInit: { headers: { Authorization: `Bearer ${job.token}` } } };
 const elicit = (request) => {
   asked.push(request.params.message);
   const fields = Object.keys(request.params.requestedSchema.properties);
@@ -64,7 +65,7 @@ async function connect() {
     if (job.decision) client.setRequestHandler(types.ElicitRequestSchema, elicit);
     if (job.model) client.setRequestHandler(types.CreateMessageRequestSchema, lend);
     client.setNotificationHandler(types.LoggingMessageNotificationSchema, hear);
-    const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
+    const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url), over);
     let protocol;
     const set = transport.setProtocolVersion?.bind(transport);
     transport.setProtocolVersion = (version) => {
@@ -83,7 +84,7 @@ async function connect() {
   if (job.decision) client.setRequestHandler('elicitation/create', elicit);
   if (job.model) client.setRequestHandler('sampling/createMessage', lend);
   client.setNotificationHandler('notifications/message', hear);
-  const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
+  const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url), over);
   await client.connect(transport);
   return {
     client,
