@@ -26,6 +26,7 @@ const PlanFor = 5 * time.Minute
 type plan struct {
 	question *openQuestion
 	approved time.Time // when a person said yes; zero before that
+	again    bool      // it was made before the run was suspended
 }
 
 // number is the call's number in its run; 0 for a planned call that was not made.
@@ -90,7 +91,7 @@ func (i Item) mayCarry(before []Item) bool {
 // replan takes up the plan of a question that was asked before its run was suspended.
 func (qs *questions) replan(q *openQuestion) {
 	if q.request.hasPlan() {
-		qs.plans[q.request.Run] = &plan{question: q}
+		qs.plans[q.request.Run] = &plan{question: q, again: true}
 	}
 }
 
@@ -111,7 +112,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, said Verdict, o
 		return nil, 0, Verdict{}, false
 	}
 	at := slices.IndexFunc(q.request.Items, func(i Item) bool {
-		return i.Planned && i.Taken == 0 && i.Key == call.Key && agreed(call.Decision, i.Decision) && i.About.leadsLike(call.About)
+		return i.Planned && i.Taken == 0 && p.names(i.Key, call.Key) && agreed(call.Decision, i.Decision) && i.About.leadsLike(call.About)
 	})
 	if at < 0 {
 		return nil, 0, Verdict{}, false
@@ -144,6 +145,16 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, said Verdict, o
 	}
 	v.Scope = Once
 	return nil, row, v, true
+}
+
+// names reports whether a planned item is about the call of a key. In a run that goes on
+// from its journal, the policy is what it was and has another revision; the decisions say
+// whether the same is asked.
+func (p *plan) names(item, call Key) bool {
+	if p.again {
+		item.Revision, call.Revision = "", ""
+	}
+	return item == call
 }
 
 // agreed reports whether a yes to a planned call with a decision is one to the same call

@@ -231,7 +231,10 @@ func TestPlanOfASuspendedRun(t *testing.T) {
 		q := only(t, b, "r1")
 		b.Suspend("r1")
 		settle(t, b, q, yes)
-		again := func(r Request) Request { r.Again = true; return r }
+		again := func(r Request) Request { // whose policy is the same, under another revision
+			r.Again, r.Items[0].Key.Revision = true, "another"
+			return r
+		}
 		for range 2 { // the second time the run goes on after its second call
 			wantAnswer(t, asks(t.Context(), b, again(next(1, 1))), "yes")
 			wantAnswer(t, asks(t.Context(), b, again(next(2, 2))), "yes")
