@@ -1,0 +1,112 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/handles"
+	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/surface"
+)
+
+// noHandles is a shared store that keeps nothing.
+type noHandles struct{}
+
+func (noHandles) KeepHandle(context.Context, string, handles.Kept, time.Duration, int64) error {
+	return nil
+}
+
+func (noHandles) Handle(context.Context, string, string) (handles.Kept, time.Duration, error) {
+	return handles.Kept{}, 0, handles.ErrNoHandle
+}
+
+func sharing(o *Options) { o.Handles = noHandles{} }
+
+// The answer of a run that ended in one bridge is fetched from another, by whoever may.
+func TestAnAnswerFromAnotherBridge(t *testing.T) {
+	f := newFleet()
+	first, second := f.bridge(t, "one", queued(), sharing), f.bridge(t, "two", queued(), sharing)
+	for _, code := range []string{pauses, `await codemode.a__echo({n: 2}); await codemode.a__echo({n: 4}); throw new RangeError("too far")`} {
+		id, err := first.Start(t.Context(), "", code, nil, "ci")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, _ := first.roster.lookup(id); !r.isDone(); {
+			changed := f.requests.Changed()
+			open, err := f.requests.Requests(t.Context(), approval.Filter{Open: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range open {
+				f.answer(t, e, yes)
+			}
+			select {
+			case <-r.done:
+			case <-changed:
+			case <-time.After(20 * time.Second):
+				t.Fatal("it does not end")
+			}
+		}
+		state, _ := first.Run(t.Context(), id)
+		var over *overError
+		if _, err := second.runner.resume(t.Context(), id, claimant{principal: "ci"}); !errors.As(err, &over) || !errors.Is(err, ErrNoRun) {
+			t.Fatalf("its own: %v", err)
+		}
+		res, err := surface.ReadAnswer(over.answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(res.StructuredContent.(json.RawMessage)); got != string(state.Result) || len(res.Content) == 0 || res.IsError != strings.Contains(code, "throw") {
+			t.Errorf("it is %s, an error: %t; want %s", got, res.IsError, state.Result)
+		}
+		for _, who := range []string{"bob", ""} {
+			if _, err := second.runner.resume(t.Context(), id, claimant{principal: who}); errors.As(err, new(*overError)) || !errors.Is(err, ErrNoRun) {
+				t.Errorf("%q fetches it: %v", who, err)
+			}
+		}
+	}
+}
+
+// What people answer at a bridge while another one is busy with the run waits until that
+// one hands it over, however long: nobody is asked twice, and no call is made twice.
+func TestAnAnswerWaitsForABusyBridge(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", asks(), sharing)
+	var seconds atomic.Int64
+	second := f.bridge(t, "two", asks(), sharing, func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
+	})
+	sent, answer := make(chan struct{}), make(chan struct{})
+	first.up.tools["b__echo"] = func(_ context.Context, args json.RawMessage) (string, error) {
+		close(sent)
+		<-answer
+		return text(string(args)), nil
+	}
+	const code = `return await Promise.all([codemode.b__echo({n: 1}), codemode.a__echo({n: 2})])`
+	at := []string{serveHTTP(t, first, mcphttp.Options{}).URL, serveHTTP(t, second, mcphttp.Options{}).URL}
+	state, says := askedBy(t, rawEval(t, at[0], code, ""))
+	<-sent
+	done := make(chan string)
+	go func() { done <- rawEval(t, at[1], code, says+fmt.Sprintf(`"requestState":%q,`, state)) }()
+	for before := seconds.Load(); seconds.Load() < before+int64(4*askFor/time.Second); { // it has given up asking more than once
+		select {
+		case got := <-done:
+			t.Fatalf("it is answered at once: %s", got)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	close(answer)
+	if got := <-done; !strings.Contains(got, `\"n\":2`) || !strings.Contains(got, `\"n\":1`) {
+		t.Errorf("the answer is %s", got)
+	}
+	if a, b := first.up.made(), second.up.made(); len(a) != 1 || len(b) != 1 {
+		t.Errorf("the first bridge made %q, the second %q", a, b)
+	}
+}
