@@ -1,0 +1,556 @@
+//go:build real
+
+package main_test
+
+// Three bridges with one store in PostgreSQL, each on a machine of its own as far as it can
+// tell: killed, frozen and cut off while calls are made. A fake server counts each call by
+// its key.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pgstore"
+	"codemode-bridge/bridge/pgtest"
+	"codemode-bridge/bridge/replica"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const replicaStoreKey = "the key of the store of three bridges"
+
+// A counter is a server that counts the calls of its tools by their keys.
+type counter struct {
+	url string
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func newCounter(t *testing.T) *counter {
+	c := &counter{calls: make(map[string]int)}
+	server := mcp.NewServer(&mcp.Implementation{Name: "count", Version: "1"}, nil)
+	for _, name := range []string{"write", "again"} {
+		tool := &mcp.Tool{Name: name, Description: "Counts", InputSchema: json.RawMessage(`{"type":"object","properties":{"key":{"type":"string"}}}`)}
+		server.AddTool(tool, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var args struct{ Key string }
+			if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
+				return nil, err
+			}
+			c.mu.Lock()
+			c.calls[args.Key]++
+			c.mu.Unlock()
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: args.Key}}}, nil
+		})
+	}
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	c.url = web.URL
+	return c
+}
+
+func (c *counter) of(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[key]
+}
+
+// A fleet is three bridges with one store, and what a test sees of it.
+type fleet struct {
+	*testing.T
+	count    *counter
+	server   *pgtest.Server
+	log      *pgstore.DB
+	requests *pgstore.RequestStore
+	table    *pgstore.Replicas
+	bridges  []*member
+}
+
+// A member is one bridge of a fleet, behind a proxy of its own to the database.
+type member struct {
+	*heldBench
+	proxy *pgtest.Proxy
+	cmd   *exec.Cmd
+	name  string
+	out   atomic.Bool // it is not asked for anything
+}
+
+func newFleet(t *testing.T) *fleet {
+	server, err := pgtest.Start("max_connections=200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	f := &fleet{T: t, count: newCounter(t), server: server}
+	for range 3 {
+		proxy, err := server.NewProxy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(proxy.Close)
+		m := &member{proxy: proxy}
+		address := strings.Replace(server.At(proxy.Port, "postgres", "fleet"), pgtest.Password, "${STORE_PASSWORD}", 1)
+		m.heldBench = &heldBench{commandLine: newCommandLine(t, fmt.Sprintf(`{
+  "id": "fleet", "servers": {"count": {"url": %q}}, "store": %q, "storeKey": "${STORE_KEY}", "runs": {"keep": "1h"},
+  "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["count__*"], "elicitationFallback": "queue",
+    "rules": [{"tools": ["count__again"], "repeatable": true}]}}},
+  "approvals": {"listen": "127.0.0.1:0", "perBridge": 1000, "approvers": [%s]},
+}`, f.count.url, address, approverJSON("ann", "admin", annsToken)))}
+		m.env = []string{"STORE_PASSWORD=" + pgtest.Password, "STORE_KEY=" + replicaStoreKey}
+		m.serving.file = m.commandLine.file
+		f.bridges = append(f.bridges, m)
+		f.start(m)
+	}
+	o := pgstore.Options{URL: server.URL("postgres", "fleet"), Secret: []byte(replicaStoreKey), ReadOnly: true}
+	if f.log, err = pgstore.Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.log.Close() })
+	if f.requests, err = pgstore.OpenRequests(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.requests.Close() })
+	if f.table, err = pgstore.NewReplicas(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.table.Close() })
+	for _, m := range f.bridges {
+		f.named(m)
+	}
+	return f
+}
+
+// start starts a bridge.
+func (f *fleet) start(m *member) {
+	f.Helper()
+	m.cmd = m.program("", "serve", "--listen", "127.0.0.1:0")
+	m.serving.start(f.T, m.cmd)
+	f.Cleanup(func() { _ = m.cmd.Process.Signal(syscall.SIGCONT) }) // before it is stopped in order
+}
+
+// named finds out what the others call a bridge.
+func (f *fleet) named(m *member) {
+	f.Helper()
+	eventually(f.T, "a bridge is in no table", func() bool {
+		for _, one := range f.replicas() {
+			if one.Address == m.endpoint {
+				m.name = one.Name
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (f *fleet) replicas() []replica.Replica {
+	f.Helper()
+	all, err := f.table.List(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return all
+}
+
+// say makes a request of a bridge's API. A bridge that does not answer has status 0.
+func (m *member) say(method, path string, body any) (status int, text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	sent, err := json.Marshal(body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, m.page+path, bytes.NewReader(sent))
+	if err != nil {
+		return 0, err.Error()
+	}
+	r.Header.Set("Authorization", "Bearer "+annsToken)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return res.StatusCode, string(said)
+}
+
+// begin starts a run at a bridge that makes one call.
+func (m *member) begin(tool, key string) (run string, err error) {
+	status, text := m.say("POST", "/api/runs?wait=0s", map[string]any{"code": fmt.Sprintf(`return await codemode.count__%s({key: %q})`, tool, key)})
+	var out struct{ Run string }
+	if json.Unmarshal([]byte(text), &out) != nil || out.Run == "" {
+		return "", fmt.Errorf("starting a run: %d %s", status, text)
+	}
+	return out.Run, nil
+}
+
+// open are the open questions of a run, wherever they are.
+func (f *fleet) open(run string) []approval.StoredRequest {
+	f.Helper()
+	all, err := f.requests.Requests(f.Context(), approval.Filter{Run: run, Open: time.Now()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return all
+}
+
+// asks waits until a run asks, once.
+func (f *fleet) asks(run string) (q approval.StoredRequest) {
+	f.Helper()
+	eventually(f.T, "run "+run+" does not ask", func() bool {
+		all := f.open(run)
+		if len(all) == 1 {
+			q = all[0]
+		}
+		return len(all) == 1
+	})
+	return q
+}
+
+// yes approves a question at a bridge, and reports whether that counts.
+func (m *member) yes(q approval.StoredRequest) (bool, string) {
+	status, text := m.say("POST", "/api/decide/"+q.ID, map[string]any{"decision": "approve", "digest": q.Digest()})
+	return status == http.StatusOK, fmt.Sprint(status, " ", text)
+}
+
+// end is the last record of a run; nil while it goes on.
+func (f *fleet) end(run string) *ledger.Record {
+	f.Helper()
+	for row, err := range f.log.Rows(f.Context(), ledger.Query{Runs: []string{run}, Events: []ledger.Event{ledger.RunEnded}}) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		return &row.Record
+	}
+	return nil
+}
+
+func (f *fleet) ends(run string) (r ledger.Record) {
+	f.Helper()
+	eventually(f.T, "run "+run+" does not end", func() bool {
+		end := f.end(run)
+		if end != nil {
+			r = *end
+		}
+		return end != nil
+	})
+	return r
+}
+
+// kept is what the store has of a run.
+func (f *fleet) kept(run string) (k ledger.JournaledRun) {
+	f.Helper()
+	k, _, err := f.log.Read(f.Context(), run)
+	if err != nil && !errors.Is(err, ledger.ErrNoJournal) {
+		f.Fatal(err)
+	}
+	return k
+}
+
+// takenOver waits until others have taken a run over from a bridge, with its question, and
+// checks that this is within ten seconds.
+func (f *fleet) takenOver(from *member, run string, since time.Time) {
+	f.Helper()
+	eventually(f.T, "run "+run+" is not taken over", func() bool {
+		q := f.open(run)
+		return f.kept(run).State == ledger.Paused && len(q) == 1 && q[0].Bridge == ""
+	})
+	if took := time.Since(since); took > 10*time.Second {
+		f.Errorf("run %s of %s is taken over after %v", run, from.name, took)
+	}
+}
+
+// other is a bridge that is none of those.
+func (f *fleet) other(than ...*member) *member {
+	for _, i := range rand.Perm(len(f.bridges)) {
+		m, out := f.bridges[i], false
+		for _, one := range than {
+			out = out || m == one
+		}
+		if !out && !m.out.Load() {
+			return m
+		}
+	}
+	return nil
+}
+
+// A fault makes a bridge useless until the function that it returns is called.
+type fault struct {
+	name string
+	do   func(f *fleet, m *member) (mend func())
+}
+
+var faults = []fault{
+	{"killed", func(f *fleet, m *member) func() {
+		m.kill()
+		return func() { f.start(m); f.named(m) }
+	}},
+	{"frozen", func(f *fleet, m *member) func() {
+		if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			f.Error(err)
+		}
+		return func() {
+			if err := m.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+				f.Error(err)
+			}
+		}
+	}},
+	{"cut off", func(_ *fleet, m *member) func() { return m.proxy.Stall() }},
+}
+
+// Each of three bridges is killed, frozen or cut off while others are called: its questions
+// are answered at another bridge within ten seconds, and its runs go on there. Every call
+// is made once, and nothing that was approved is lost.
+func TestRealReplicas(t *testing.T) {
+	f := newFleet(t)
+	if status := f.bridges[0].does("", "status"); strings.Count(status, "alive until") != 3 {
+		t.Errorf("status shows\n%s", status)
+	}
+	if said := f.bridges[0].does("", "doctor"); !strings.Contains(said, "3 bridges share it") {
+		t.Errorf("doctor says\n%s", said)
+	}
+	load := f.load(4, rand.Uint64())
+	for i, fault := range faults {
+		m := f.bridges[i]
+		run, err := m.begin("write", "held "+fault.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := f.asks(run)
+		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, fmt.Sprintf("%q: %q", "bridge", m.name)) {
+			t.Errorf("another bridge does not say that %s has a run:\n%s", m.name, list)
+		}
+		m.out.Store(true)
+		since := time.Now()
+		mend := fault.do(f, m)
+		f.takenOver(m, run, since)
+		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, `"state": "paused"`) {
+			t.Errorf("after %s was %s the list has no paused run:\n%s", m.name, fault.name, list)
+		}
+		if counts, text := f.other(m).yes(q); !counts {
+			t.Errorf("answering for a bridge that was %s: %s", fault.name, text)
+		}
+		if end := f.ends(run); end.Outcome != ledger.Done || f.count.of("held "+fault.name) != 1 {
+			t.Errorf("the run of a bridge that was %s ends %s: %s, and made %d calls", fault.name, end.Outcome, end.Error, f.count.of("held "+fault.name))
+		}
+		if fault.name == "cut off" {
+			f.refuses(m)
+		}
+		mend()
+		m.out.Store(false)
+		f.works(m, "after "+fault.name)
+	}
+	if done, _ := load.finish(); done == 0 {
+		t.Error("the load has done nothing")
+	}
+	for i, fault := range faults {
+		if n := f.count.of("held " + fault.name); n != 1 {
+			t.Errorf("the call of bridge %d, which was %s, was made %d times", i, fault.name, n)
+		}
+	}
+	if said := f.bridges[0].does("", "audit", "verify"); !strings.Contains(said, "whole") {
+		t.Errorf("the log: %s", said)
+	}
+}
+
+// refuses checks that a bridge that is cut off makes no call.
+func (f *fleet) refuses(m *member) {
+	f.Helper()
+	if status, text := m.say("POST", "/api/runs?wait=2s", map[string]any{"code": `return await codemode.count__write({key: "cut off, new"})`}); status == http.StatusOK && strings.Contains(text, "cut off, new") {
+		f.Errorf("a bridge that is cut off makes a call: %s", text)
+	}
+	if n := f.count.of("cut off, new"); n != 0 {
+		f.Errorf("a bridge that is cut off makes %d calls", n)
+	}
+}
+
+// works checks that a bridge goes on after a fault.
+func (f *fleet) works(m *member, key string) {
+	f.Helper()
+	var run string
+	eventually(f.T, m.name+" does not come back", func() (ok bool) {
+		var err error
+		run, err = m.begin("write", key)
+		return err == nil
+	})
+	q := f.asks(run)
+	eventually(f.T, m.name+" takes no answer", func() bool { ok, _ := m.yes(q); return ok || f.end(run) != nil })
+	if end := f.ends(run); end.Outcome != ledger.Done {
+		f.Errorf("%s: %s ends its run %s: %s", key, m.name, end.Outcome, end.Error)
+	}
+}
+
+// A load makes calls at all bridges, each of which is asked about, until it is ended.
+type load struct {
+	*fleet
+	stop atomic.Bool
+	all  sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[string]*loaded // by key
+}
+
+type loaded struct {
+	run      string
+	approved bool
+	asked    map[string]bool // questions, by id
+}
+
+func (f *fleet) load(workers int, seed uint64) *load {
+	l := &load{fleet: f, runs: make(map[string]*loaded)}
+	f.Logf("the load has the seed %d", seed)
+	for w := range workers {
+		dice := rand.New(rand.NewPCG(seed, uint64(w)))
+		l.all.Go(func() {
+			for i := 0; !l.stop.Load(); i++ {
+				l.one(dice, fmt.Sprintf("load %d.%d", w, i))
+			}
+		})
+	}
+	return l
+}
+
+// one makes one call at a bridge, and has it approved at another.
+func (l *load) one(dice *rand.Rand, key string) {
+	any := func() *member { return l.bridges[dice.IntN(len(l.bridges))] }
+	at := any()
+	if at.out.Load() {
+		return
+	}
+	run, err := at.begin("write", key)
+	if err != nil {
+		return
+	}
+	is := &loaded{run: run, asked: make(map[string]bool)}
+	l.mu.Lock()
+	l.runs[key] = is
+	l.mu.Unlock()
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.end(run) == nil; time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
+		open, err := l.requests.Requests(l.Context(), approval.Filter{Run: run, Open: time.Now()})
+		if err != nil {
+			l.Error(err)
+			return
+		}
+		if len(open) > 1 {
+			l.Errorf("run %s asks %d questions at once", run, len(open))
+		}
+		for _, q := range open {
+			is.asked[q.ID] = true
+			if m := any(); !m.out.Load() {
+				if ok, _ := m.yes(q); ok {
+					is.approved = true
+				}
+			}
+		}
+	}
+}
+
+// finish ends the load, and checks what became of all of it.
+func (l *load) finish() (done, unknown int) {
+	l.stop.Store(true)
+	l.all.Wait()
+	for key, is := range l.runs {
+		n, end := l.count.of(key), l.end(is.run)
+		var answered bool
+		all, err := l.requests.Requests(l.Context(), approval.Filter{Run: is.run})
+		if err != nil {
+			l.Fatal(err)
+		}
+		for _, q := range all {
+			answered = answered || q.Verdict != nil && q.Verdict.Approve
+		}
+		switch {
+		case n > 1:
+			l.Errorf("%s was called %d times (run %s)", key, n, is.run)
+		case len(all) > 1:
+			l.Errorf("people were asked %d times about %s (run %s)", len(all), key, is.run)
+		case n == 1 && !answered:
+			l.Errorf("%s was called and approved by nobody (run %s)", key, is.run)
+		case end == nil && answered:
+			l.Errorf("%s was approved, and its run %s is lost: %+v", key, is.run, l.kept(is.run))
+		case end != nil && answered && end.Outcome == ledger.Done:
+			if done++; n != 1 {
+				l.Errorf("%s is done, and was called %d times (run %s)", key, n, is.run)
+			}
+		case answered:
+			if unknown++; !strings.Contains(end.Error, "unknown") && !strings.Contains(end.Error, "was not sent") && !strings.Contains(end.Error, "not known") {
+				l.Errorf("%s was approved, and its run %s ended %s: %s", key, is.run, end.Outcome, end.Error)
+			}
+		}
+	}
+	l.Logf("%d runs: %d done, %d with a call of which nobody knows whether it was made, or that was not", len(l.runs), done, unknown)
+	return done, unknown
+}
+
+// A bridge is frozen between the commit of an intent and the sending of its call, for
+// longer than others wait. The call may be repeated, and they repeat it; the bridge that
+// wakes up does not send it as well.
+func TestRealFrozenBeforeSending(t *testing.T) {
+	f := newFleet(t)
+	m := f.bridges[0]
+	run, err := m.begin("again", "frozen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := f.asks(run)
+	var announced atomic.Bool
+	frozen := make(chan struct{})
+	request := func(b []byte) bool {
+		if bytes.Contains(b, []byte(`"event":"intent"`)) && bytes.Contains(b, []byte("COMMIT")) {
+			announced.Store(true)
+		}
+		return true
+	}
+	answer := func(b []byte) bool {
+		if announced.Load() && bytes.Contains(b, []byte("COMMIT")) && announced.CompareAndSwap(true, false) {
+			if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Error(err)
+			}
+			close(frozen)
+		}
+		return true
+	}
+	m.proxy.OnRequest.Store(&request)
+	m.proxy.OnAnswer.Store(&answer)
+	if ok, text := m.yes(q); !ok {
+		t.Logf("the bridge was frozen before it answered: %s", text)
+	}
+	select {
+	case <-frozen:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no intent was announced")
+	}
+	if end := f.ends(run); end.Outcome != ledger.Done {
+		t.Errorf("others end the run %s: %s", end.Outcome, end.Error)
+	}
+	if n := f.count.of("frozen"); n != 1 {
+		t.Fatalf("others make %d calls", n)
+	}
+	if err := m.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	f.works(m, "awake")
+	if n := f.count.of("frozen"); n != 1 {
+		t.Errorf("after the bridge has woken up, the call was made %d times", n)
+	}
+}
