@@ -16,7 +16,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -247,13 +250,12 @@ func (f *fleet) end(run string) *ledger.Record {
 
 func (f *fleet) ends(run string) (r ledger.Record) {
 	f.Helper()
-	eventually(f.T, "run "+run+" does not end", func() bool {
-		end := f.end(run)
-		if end != nil {
-			r = *end
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		if end := f.end(run); end != nil {
+			return *end
 		}
-		return end != nil
-	})
+	}
+	f.Fatalf("run %s does not end: %+v\n%+v", run, f.kept(run), f.replicas())
 	return r
 }
 
@@ -294,6 +296,27 @@ func (f *fleet) other(than ...*member) *member {
 	return nil
 }
 
+// freeze stops a process, and waits until each of its threads has stopped.
+func (f *fleet) freeze(m *member) {
+	if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		f.Error(err)
+	}
+	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", m.cmd.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			time.Sleep(200 * time.Millisecond) // there is no /proc
+			return
+		}
+		if !slices.ContainsFunc(threads, func(file string) bool {
+			stat, err := os.ReadFile(file)
+			return err == nil && !bytes.Contains(stat, []byte(") T ")) // one that has ended has no file
+		}) {
+			return
+		}
+	}
+	f.Errorf("%s does not stop", m.name)
+}
+
 // A fault makes a bridge useless until the function that it returns is called.
 type fault struct {
 	name string
@@ -306,9 +329,7 @@ var faults = []fault{
 		return func() { f.start(m); f.named(m) }
 	}},
 	{"frozen", func(f *fleet, m *member) func() {
-		if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			f.Error(err)
-		}
+		f.freeze(m)
 		return func() {
 			if err := m.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 				f.Error(err)
@@ -337,14 +358,14 @@ func TestRealReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := f.asks(run)
-		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, fmt.Sprintf("%q: %q", "bridge", m.name)) {
+		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, fmt.Sprintf("%q:%q", "bridge", m.name)) {
 			t.Errorf("another bridge does not say that %s has a run:\n%s", m.name, list)
 		}
 		m.out.Store(true)
 		since := time.Now()
 		mend := fault.do(f, m)
 		f.takenOver(m, run, since)
-		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, `"state": "paused"`) {
+		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, `"state":"paused"`) {
 			t.Errorf("after %s was %s the list has no paused run:\n%s", m.name, fault.name, list)
 		}
 		if counts, text := f.other(m).yes(q); !counts {
@@ -503,8 +524,8 @@ func (l *load) finish() (done, unknown int) {
 }
 
 // A bridge is frozen between the commit of an intent and the sending of its call, for
-// longer than others wait. The call may be repeated, and they repeat it; the bridge that
-// wakes up does not send it as well.
+// longer than others wait. The call may be repeated, and another bridge asks whether to and
+// does; the bridge that wakes up does not send it as well.
 func TestRealFrozenBeforeSending(t *testing.T) {
 	f := newFleet(t)
 	m := f.bridges[0]
@@ -514,19 +535,17 @@ func TestRealFrozenBeforeSending(t *testing.T) {
 	}
 	q := f.asks(run)
 	var announced atomic.Bool
+	var once sync.Once
 	frozen := make(chan struct{})
 	request := func(b []byte) bool {
-		if bytes.Contains(b, []byte(`"event":"intent"`)) && bytes.Contains(b, []byte("COMMIT")) {
+		if bytes.Contains(b, []byte(`"event":"intent"`)) {
 			announced.Store(true)
 		}
 		return true
 	}
 	answer := func(b []byte) bool {
 		if announced.Load() && bytes.Contains(b, []byte("COMMIT")) && announced.CompareAndSwap(true, false) {
-			if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Error(err)
-			}
-			close(frozen)
+			once.Do(func() { f.freeze(m); close(frozen) })
 		}
 		return true
 	}
@@ -539,6 +558,12 @@ func TestRealFrozenBeforeSending(t *testing.T) {
 	case <-frozen:
 	case <-time.After(20 * time.Second):
 		t.Fatal("no intent was announced")
+	}
+	m.out.Store(true)
+	if again := f.asks(run); again.ID == q.ID {
+		t.Errorf("the question that was answered is open: %+v", again)
+	} else if ok, text := f.other(m).yes(again); !ok {
+		t.Errorf("answering whether to repeat it: %s", text)
 	}
 	if end := f.ends(run); end.Outcome != ledger.Done {
 		t.Errorf("others end the run %s: %s", end.Outcome, end.Error)
