@@ -490,6 +490,9 @@ func (l *load) one(dice *rand.Rand, key string) {
 func (l *load) finish() (done, unknown int) {
 	l.stop.Store(true)
 	l.all.Wait()
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.underWay(); {
+		time.Sleep(100 * time.Millisecond)
+	}
 	for key, is := range l.runs {
 		n, end := l.count.of(key), l.end(is.run)
 		var answered bool
@@ -521,6 +524,16 @@ func (l *load) finish() (done, unknown int) {
 	}
 	l.Logf("%d runs: %d done, %d with a call of which nobody knows whether it was made, or that was not", len(l.runs), done, unknown)
 	return done, unknown
+}
+
+// underWay reports whether a run goes on that nobody needs to answer.
+func (l *load) underWay() bool {
+	for _, is := range l.runs {
+		if l.end(is.run) == nil && len(l.open(is.run)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // A bridge is frozen between the commit of an intent and the sending of its call, for
