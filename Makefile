@@ -7,6 +7,7 @@ GO       ?= go
 CONFIG   ?= config.example.json
 FUZZTIME ?= 10s
 CHAOS    ?= 5m
+STORM    ?= 15m
 
 # Without cgo, so that the programs, their tests and the linters share what is
 # compiled. Static binaries: the worker's sandbox is tighter and starts faster
@@ -34,13 +35,13 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./bridge/identity ./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \
 	./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pgstore \
 	./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica ./bridge/roots ./bridge/rpc \
-	./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/turns ./bridge/upstream \
+	./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/takeover ./bridge/turns ./bridge/upstream \
 	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace ./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/upstreams \
 	./profiles ./profiles/known ./profiles/templates ./sandbox ./sandbox/confine ./sandbox/intl ./sandbox/realm \
 	./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real soak bench bench-parts bench-asking bench-context mutants fuzz frozen pictures release clean
+.PHONY: help build run test check fmt lint vuln race cross test-real storm soak bench bench-parts bench-asking bench-context mutants fuzz frozen pictures release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +89,9 @@ test-real: ## npm reference servers, TypeScript clients and readers of Markdown 
 
 pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update
+
+storm: ## three bridges with one database, killed, frozen and cut off at random while calls are made (STORM=15m; it says its STORM_SEED)
+	STORM=$(STORM) $(TEST) -tags real,long -count=1 -timeout 24h -run '^TestStorm$$' -v ./cmd/codemode-bridge
 
 soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)
 	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox ./cmd/codemode-bridge

@@ -266,3 +266,42 @@ func TestRunsThatWereLeftMakeRoom(t *testing.T) {
 	default:
 	}
 }
+
+// A bridge that was not alive for the others gives up the runs that they have acquired,
+// with their questions, and no other. Whatever its own clock says, nothing depends on it:
+// that of the other is half a minute off.
+func TestReclaim(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	lost, kept := f.startPaused(t, first, pauses, 2), ""
+	second := f.bridge(t, "two", queued(), func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(-30 * time.Second) }
+	})
+	kept = f.startPaused(t, first, `return await codemode.a__echo({n: 9})`, 3)
+	f.gone["one"] = true
+	if err := second.ResumeInBackground(t.Context(), lost, "the test"); err != nil {
+		t.Fatal(err)
+	}
+	f.gone["one"] = false
+	r, _ := first.roster.lookup(lost)
+	if err := first.Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-r.done
+	if at := r.now(); !at.LeaseLost {
+		t.Errorf("the run that another has is %+v", at)
+	}
+	mine, here := first.roster.lookup(kept)
+	taken, there := second.roster.lookup(lost)
+	if !here || !there {
+		t.Fatalf("what nobody has taken is here: %t, what was is there: %t", here, there)
+	}
+	for _, e := range f.open(t, 3) {
+		f.answer(t, e, yes)
+	}
+	<-mine.done
+	<-taken.done
+	if n, m := len(first.up.made()), len(second.up.made()); n != 3 || m != 3 {
+		t.Errorf("%d calls were made there and %d here", n, m)
+	}
+}

@@ -195,6 +195,7 @@ type LogState struct {
 	Opened  bool      // with an error: whether it could be opened at all
 	Damaged bool      // with an error: it is not what was written
 	Whole   time.Time // when all of it was last verified; zero if that is not known
+	Bridges []string  // that share it, where they may be on several machines
 }
 
 // A Checkup is one look at an installation.

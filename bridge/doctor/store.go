@@ -68,6 +68,11 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 		return fine(name, "it answers, and there is no store in it yet")
 	case err == nil:
 		text := fmt.Sprintf("it opens, and its end is whole (last row %d); ", log.Last)
+		if n := len(log.Bridges); n == 1 {
+			text += "one bridge uses it (" + log.Bridges[0] + "); "
+		} else if n > 1 {
+			text += fmt.Sprintf("%d bridges share it (%s); ", n, strings.Join(log.Bridges, "; "))
+		}
 		switch age := time.Since(log.Whole); {
 		case log.Whole.IsZero():
 			return fine(name, text+"all of it was not verified yet, which a bridge does while it runs; audit verify does it now")

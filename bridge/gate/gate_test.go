@@ -373,3 +373,39 @@ func TestAStoppedRunSendsNothing(t *testing.T) {
 		t.Errorf("got %v, sent %q", err, caller.calls)
 	}
 }
+
+// A process that may not act announces nothing and sends nothing; what lets a call through
+// is with it when it is sent.
+func TestFence(t *testing.T) {
+	type key struct{}
+	closed := errors.New("another bridge may have it")
+	var why error
+	caller, kept := &fakeCaller{reply: okReply}, new(book)
+	g := newGate(t, profiles.Spec{}, caller, kept)
+	g.fence = func(ctx context.Context) (context.Context, error) { return context.WithValue(ctx, key{}, "pass"), why }
+	with := ""
+	g.caller = callerFunc(func(ctx context.Context) { with, _ = ctx.Value(key{}).(string) })
+	r := begin(t, g, "")
+	call := func(n int) error {
+		_, err := g.Call(t.Context(), r, Call{Number: n, Name: "fs__delete", Args: json.RawMessage(`{"path":"x"}`)})
+		return err
+	}
+	if err := call(1); err != nil || with != "pass" {
+		t.Errorf("got %v, with %q", err, with)
+	}
+	why, with = closed, ""
+	var denied *approval.DeniedError
+	if err := call(2); !errors.As(err, &denied) || denied.Reason != approval.AuditUnavailable || !errors.Is(err, closed) || with != "" {
+		t.Errorf("got %v, with %q", err, with)
+	}
+	if got := kept.events(); strings.Count(got, string(ledger.Intent)) != 1 || strings.Count(got, string(ledger.Refusal)) != 1 {
+		t.Errorf("recorded is %s", got)
+	}
+}
+
+type callerFunc func(context.Context)
+
+func (f callerFunc) Call(ctx context.Context, _, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	f(ctx)
+	return json.RawMessage(okReply), nil
+}

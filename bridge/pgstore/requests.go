@@ -23,6 +23,7 @@ type RequestStore struct {
 	o     Options
 	pool  *pgxpool.Pool
 	watch *watcher
+	turn  chan struct{} // has a token while a change is under way
 }
 
 // OpenRequests opens the requests, and makes the store if there is none.
@@ -43,7 +44,7 @@ func OpenRequests(ctx context.Context, o Options) (*RequestStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RequestStore{o: o, pool: pool, watch: newWatcher(&o, pool, "requests")}, nil
+	return &RequestStore{o: o, pool: pool, watch: newWatcher(&o, pool, "requests"), turn: make(chan struct{}, 1)}, nil
 }
 
 // Close ends the watching and closes the connections. It is called once.
@@ -71,6 +72,14 @@ func (r *RequestStore) change(ctx context.Context, do func(pgx.Tx) error) error 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Patience) // a change is short, and whole or not at all
 	defer cancel()
+	// One at a time: if the bridge is frozen, those that wait would get the lock in turn,
+	// and each would keep it from the others until the server ends it.
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return classed(ctx.Err())
+	}
 	xid, err := r.transact(ctx, do)
 	if lost := (lostCommit{}); errors.As(err, &lost) {
 		if err = r.settle(context.WithoutCancel(ctx), xid); err != nil {

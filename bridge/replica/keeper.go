@@ -51,16 +51,7 @@ func Join(ctx context.Context, t Table, me Replica, log *slog.Logger) (*Keeper, 
 	if err := k.renew(ctx); err != nil {
 		return nil, err
 	}
-	k.start(func(ctx context.Context, d time.Duration) bool {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	})
+	k.start()
 	return k, nil
 }
 
@@ -69,22 +60,35 @@ func newKeeper(t Table, me Replica, log *slog.Logger, now func() time.Duration) 
 		back: func(context.Context) error { return nil }}
 }
 
-// start looks and renews until Leave.
-func (k *Keeper) start(pause func(context.Context, time.Duration) bool) {
+// start renews and looks until Leave, in two goroutines: who takes over may wait for the
+// store, and is alive meanwhile.
+func (k *Keeper) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	k.stop = stop
 	k.running.Go(func() {
-		said := k.now()
-		for pause(ctx, fresh) {
-			if k.now()-said >= every {
-				said = k.now()
-				if err := k.renew(ctx); err != nil && ctx.Err() == nil {
-					k.log.Warn("this bridge cannot say that it is alive", "err", err)
-				}
+		for pause(ctx, every) {
+			if err := k.renew(ctx); err != nil && ctx.Err() == nil {
+				k.log.Warn("this bridge cannot say that it is alive", "err", err)
 			}
+		}
+	})
+	k.running.Go(func() {
+		for pause(ctx, fresh) {
 			k.notice()
 		}
 	})
+}
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // renew says that the process is alive. After a lapse it counts as alive again only when

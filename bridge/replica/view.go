@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -14,7 +15,19 @@ type Replica struct {
 	Address string    `json:"address,omitempty"` // where it serves clients; empty for nowhere
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`          // it is alive until then, unless it renews that
-	Gone    bool      `json:"gone,omitempty"` // it did not
+	Gone    bool      `json:"gone,omitempty"` // it did not, and has ended
+}
+
+// Line describes a replica to people, on one line.
+func (r Replica) Line() string {
+	line := fmt.Sprintf("%s on %s, version %s, since %s", r.Name, r.Machine, r.Version, r.Since.Local().Format(time.DateTime))
+	if r.Address != "" {
+		line += ", serves " + r.Address
+	}
+	if r.Gone {
+		return line + ": ended without a word, was alive until " + r.Until.Local().Format(time.TimeOnly)
+	}
+	return line + ": alive until " + r.Until.Local().Format(time.TimeOnly) + " by the database's clock"
 }
 
 // A Table is where the bridges that share a store know of each other. Only the store's

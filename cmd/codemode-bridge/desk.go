@@ -149,8 +149,8 @@ func (p *parts) abandon(ctx context.Context) error {
 }
 
 // takeOver has this bridge take over what those leave that end without a word, and give
-// up what others have taken over from it.
-func (p *parts) takeOver(ctx context.Context) {
+// up what others have taken over from it. After either, again is called.
+func (p *parts) takeOver(ctx context.Context, again func()) {
 	p.desk.members.Watch(func([]string) error {
 		if ctx.Err() != nil {
 			return nil // another bridge does, or the next
@@ -158,8 +158,24 @@ func (p *parts) takeOver(ctx context.Context) {
 		err := takeover.Runs(ctx, takeover.Options{
 			Journal: p.recorder.Journal(), Requests: p.desk.store, Bridge: p.desk.id, Configuration: p.desk.conf.ID, Gone: p.desk.members.Gone, Cancel: p.server.CancelRun,
 		})
+		again()
 		return errors.Join(err, p.abandon(ctx))
-	}, p.server.Reclaim)
+	}, func(ctx context.Context) error {
+		err := p.server.Reclaim(ctx)
+		again()
+		return err
+	})
+}
+
+// resumeAnswered resumes the runs that people have answered, until ctx ends, and those anew
+// that another bridge was about to resume when it ended.
+func (p *parts) resumeAnswered(ctx context.Context) {
+	for ctx.Err() == nil {
+		looking, again := context.WithCancel(ctx)
+		p.takeOver(ctx, again)
+		p.server.ResumeAnswered(looking)
+		again()
+	}
 }
 
 // tidy closes the requests of bridges that are gone, and removes requests and grants

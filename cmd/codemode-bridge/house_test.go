@@ -212,7 +212,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/servecmd":     {"bridge/config", "bridge/identity", "bridge/mcphttp", "bridge/webguard", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/jsonc", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/storecmd":     {"bridge/alive", "bridge/approval", "bridge/config", "bridge/ledger", "bridge/pgstore", "bridge/replica", "bridge/sqlstore", "bridge/upstream/tap", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "bridge/replica", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/toolscmd":     {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/config", "bridge/ledger", "bridge/lines", "bridge/lockfile", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/upstreams":    {"analysis", "bridge/builtin", "bridge/config", "bridge/recorder", "bridge/upstream", "sandbox/confine"},

@@ -2,16 +2,18 @@
 
 package main_test
 
+// Three bridges with one store in PostgreSQL, each on a machine of its own as far as it can
+// tell: killed, frozen and cut off while calls are made. A fake server counts each call by
+// its key.
+
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,435 +25,570 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/bridge/pgtest"
+	"codemode-bridge/bridge/replica"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Replicas are three bridges with one store, each as on a machine of its own, and a load
-// balancer in front of them, with the very configurations of docs/deploy.
-type replicas struct {
-	*real
-	names   []string
-	ports   map[string]string // by name
-	running map[string]*exec.Cmd
-	state   string // where each has a folder of its own
-	marks   *marks
+const replicaStoreKey = "the key of the store of three bridges"
+
+// A counter is a server that counts the calls of its tools by their keys.
+type counter struct {
+	url string
+
+	mu    sync.Mutex
+	calls map[string]int
 }
 
-// Marks are the calls that reached the server behind all bridges.
-type marks struct {
-	mu  sync.Mutex
-	all map[string]int
-}
-
-func (m *marks) of(key string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.all[key]
-}
-
-// serve is a server whose tools note the key of each call. wait answers once its key has
-// been let go.
-func (m *marks) serve(t *testing.T) string {
-	type args struct {
-		Key  string `json:"key"`
-		Size int    `json:"size,omitempty"`
+func newCounter(t *testing.T) *counter {
+	c := &counter{calls: make(map[string]int)}
+	server := mcp.NewServer(&mcp.Implementation{Name: "count", Version: "1"}, nil)
+	for _, name := range []string{"write", "again"} {
+		tool := &mcp.Tool{Name: name, Description: "Counts", InputSchema: json.RawMessage(`{"type":"object","properties":{"key":{"type":"string"}}}`)}
+		server.AddTool(tool, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var args struct{ Key string }
+			if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
+				return nil, err
+			}
+			c.mu.Lock()
+			c.calls[args.Key]++
+			c.mu.Unlock()
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: args.Key}}}, nil
+		})
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "marks", Version: "1"}, nil)
-	note := func(_ context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, any, error) {
-		m.mu.Lock()
-		m.all[in.Key]++
-		m.mu.Unlock()
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Key + strings.Repeat(".", in.Size)}}}, nil, nil
-	}
-	mcp.AddTool(server, &mcp.Tool{Name: "note", Description: "notes a key"}, note)
-	mcp.AddTool(server, &mcp.Tool{Name: "ask", Description: "notes a key, with leave"}, note)
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	web := httptest.NewServer(handler)
-	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	return web.URL
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	c.url = web.URL
+	return c
 }
 
-const annsReplicaToken, bobsReplicaToken = "the-token-of-ann-among-replicas", "the-token-of-bob-among-replicas"
+func (c *counter) of(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[key]
+}
 
-func newReplicas(t *testing.T) *replicas {
-	t.Helper()
-	server, err := pgtest.Start()
+// A fleet is three bridges with one store, and what a test sees of it.
+type fleet struct {
+	*testing.T
+	count    *counter
+	server   *pgtest.Server
+	log      *pgstore.DB
+	requests *pgstore.RequestStore
+	table    *pgstore.Replicas
+	bridges  []*member
+}
+
+// A member is one bridge of a fleet, behind a proxy of its own to the database.
+type member struct {
+	*heldBench
+	proxy *pgtest.Proxy
+	cmd   *exec.Cmd
+	name  string
+	out   atomic.Bool // it is not asked for anything
+}
+
+func newFleet(t *testing.T) *fleet {
+	server, err := pgtest.Start("max_connections=200")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	r := &replicas{real: newReal(t), names: []string{"web1", "web2", "web3"}, ports: map[string]string{}, running: map[string]*exec.Cmd{}, state: t.TempDir(), marks: &marks{all: map[string]int{}}}
-	token := func(name, text string) string {
-		sum := sha256.Sum256([]byte(text))
-		return fmt.Sprintf(`{"name": %q, "sha256": %q}`, name, hex.EncodeToString(sum[:]))
-	}
-	mustWrite(t, r.config, fmt.Sprintf(`{
-  "servers": {"marks": {"url": %q}},
-  "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["marks__ask"], "default": "allow"}}},
-  "http": {"tokens": [%s, %s]},
-  "approvals": {"listen": "off"},
-  "store": %q, "storeKey": "${STORE_KEY}"
-}`, r.marks.serve(t), token("ann", annsReplicaToken), token("bob", bobsReplicaToken), strings.Replace(server.URL("postgres", "team"), pgtest.Password, "${STORE_PASSWORD}", 1)))
-	r.env = append(r.env, "STORE_PASSWORD="+pgtest.Password, "STORE_KEY=the key of the store of a test")
-	for _, name := range r.names {
-		r.ports[name] = freePort(t)
-	}
-	r.begin(t, r.names[0]) // which makes the tables
-	for _, name := range r.names[1:] {
-		r.begin(t, name)
-	}
-	t.Cleanup(func() {
-		for _, cmd := range r.running {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+	f := &fleet{T: t, count: newCounter(t), server: server}
+	for range 3 {
+		proxy, err := server.NewProxy()
+		if err != nil {
+			t.Fatal(err)
 		}
+		t.Cleanup(proxy.Close)
+		m := &member{proxy: proxy}
+		address := strings.Replace(server.At(proxy.Port, "postgres", "fleet"), pgtest.Password, "${STORE_PASSWORD}", 1)
+		m.heldBench = &heldBench{commandLine: newCommandLine(t, fmt.Sprintf(`{
+  "id": "fleet", "servers": {"count": {"url": %q}}, "store": %q, "storeKey": "${STORE_KEY}", "runs": {"keep": "1h"},
+  "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["count__*"], "elicitationFallback": "queue",
+    "rules": [{"tools": ["count__again"], "repeatable": true}]}}},
+  "approvals": {"listen": "127.0.0.1:0", "perBridge": 1000, "approvers": [%s]},
+}`, f.count.url, address, approverJSON("ann", "admin", annsToken)))}
+		m.env = []string{"STORE_PASSWORD=" + pgtest.Password, "STORE_KEY=" + replicaStoreKey}
+		m.serving.file = m.commandLine.file
+		f.bridges = append(f.bridges, m)
+		f.start(m)
+	}
+	o := pgstore.Options{URL: server.URL("postgres", "fleet"), Secret: []byte(replicaStoreKey), ReadOnly: true}
+	if f.log, err = pgstore.Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.log.Close() })
+	if f.requests, err = pgstore.OpenRequests(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.requests.Close() })
+	if f.table, err = pgstore.NewReplicas(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.table.Close() })
+	for _, m := range f.bridges {
+		f.named(m)
+	}
+	return f
+}
+
+// start starts a bridge.
+func (f *fleet) start(m *member) {
+	f.Helper()
+	m.cmd = m.program("", "serve", "--listen", "127.0.0.1:0")
+	m.serving.start(f.T, m.cmd)
+	f.Cleanup(func() { _ = m.cmd.Process.Signal(syscall.SIGCONT) }) // before it is stopped in order
+}
+
+// named finds out what the others call a bridge.
+func (f *fleet) named(m *member) {
+	f.Helper()
+	eventually(f.T, "a bridge is in no table", func() bool {
+		for _, one := range f.replicas() {
+			if one.Address == m.endpoint {
+				m.name = one.Name
+				return true
+			}
+		}
+		return false
 	})
+}
+
+func (f *fleet) replicas() []replica.Replica {
+	f.Helper()
+	all, err := f.table.List(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return all
+}
+
+// say makes a request of a bridge's API. A bridge that does not answer has status 0.
+func (m *member) say(method, path string, body any) (status int, text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	sent, err := json.Marshal(body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, m.page+path, bytes.NewReader(sent))
+	if err != nil {
+		return 0, err.Error()
+	}
+	r.Header.Set("Authorization", "Bearer "+annsToken)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return res.StatusCode, string(said)
+}
+
+// begin starts a run at a bridge that makes one call.
+func (m *member) begin(tool, key string) (run string, err error) {
+	status, text := m.say("POST", "/api/runs?wait=0s", map[string]any{"code": fmt.Sprintf(`return await codemode.count__%s({key: %q})`, tool, key)})
+	var out struct{ Run string }
+	if json.Unmarshal([]byte(text), &out) != nil || out.Run == "" {
+		return "", fmt.Errorf("starting a run: %d %s", status, text)
+	}
+	return out.Run, nil
+}
+
+// open are the open questions of a run, wherever they are.
+func (f *fleet) open(run string) []approval.StoredRequest {
+	f.Helper()
+	all, err := f.requests.Requests(f.Context(), approval.Filter{Run: run, Open: time.Now()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return all
+}
+
+// asks waits until a run asks, once.
+func (f *fleet) asks(run string) (q approval.StoredRequest) {
+	f.Helper()
+	eventually(f.T, "run "+run+" does not ask", func() bool {
+		all := f.open(run)
+		if len(all) == 1 {
+			q = all[0]
+		}
+		return len(all) == 1
+	})
+	return q
+}
+
+// yes approves a question at a bridge, and reports whether that counts.
+func (m *member) yes(q approval.StoredRequest) (bool, string) {
+	status, text := m.say("POST", "/api/decide/"+q.ID, map[string]any{"decision": "approve", "digest": q.Digest()})
+	return status == http.StatusOK, fmt.Sprint(status, " ", text)
+}
+
+// end is the last record of a run; nil while it goes on.
+func (f *fleet) end(run string) *ledger.Record {
+	f.Helper()
+	for row, err := range f.log.Rows(f.Context(), ledger.Query{Runs: []string{run}, Events: []ledger.Event{ledger.RunEnded}}) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		return &row.Record
+	}
+	return nil
+}
+
+func (f *fleet) ends(run string) (r ledger.Record) {
+	f.Helper()
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		if end := f.end(run); end != nil {
+			return *end
+		}
+	}
+	f.Fatalf("run %s does not end: %+v\n%+v", run, f.kept(run), f.replicas())
 	return r
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// kept is what the store has of a run.
+func (f *fleet) kept(run string) (k ledger.JournaledRun) {
+	f.Helper()
+	k, _, err := f.log.Read(f.Context(), run)
+	if err != nil && !errors.Is(err, ledger.ErrNoJournal) {
+		f.Fatal(err)
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	return k
 }
 
-// begin starts a replica and waits until it is ready.
-func (r *replicas) begin(t *testing.T, name string) {
-	t.Helper()
-	cmd := exec.Command(r.bin, "serve", "--config", r.config, "--name", name, "--listen", "127.0.0.1:"+r.ports[name])
-	home := filepath.Join(r.state, name)
-	cmd.Env = append(slices.Clone(r.env), "XDG_STATE_HOME="+filepath.Join(home, "state"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"))
-	said := new(talk)
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	r.running[name] = cmd
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("[%s]\n%s", name, said)
-		}
+// takenOver waits until others have taken a run over from a bridge, with its question, and
+// checks that this is within ten seconds.
+func (f *fleet) takenOver(from *member, run string, since time.Time) {
+	f.Helper()
+	eventually(f.T, "run "+run+" is not taken over", func() bool {
+		q := f.open(run)
+		return f.kept(run).State == ledger.Paused && len(q) == 1 && q[0].Bridge == ""
 	})
-	eventually(t, name+" is not ready", func() bool {
-		res, err := http.Get("http://127.0.0.1:" + r.ports[name] + "/readyz")
-		if err != nil {
-			return false
+	if took := time.Since(since); took > 10*time.Second {
+		f.Errorf("run %s of %s is taken over after %v", run, from.name, took)
+	}
+}
+
+// other is a bridge that is none of those.
+func (f *fleet) other(than ...*member) *member {
+	for _, i := range rand.Perm(len(f.bridges)) {
+		m, out := f.bridges[i], false
+		for _, one := range than {
+			out = out || m == one
 		}
-		res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	})
-}
-
-// end tells a replica to end, and waits until it has.
-func (r *replicas) end(t *testing.T, name string) {
-	t.Helper()
-	cmd := r.running[name]
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%s ended with %v", name, err)
-	}
-	delete(r.running, name)
-}
-
-// balancers are what docs/deploy has configurations for: how each is started with one.
-var balancers = map[string]func(t *testing.T, root, file string) *exec.Cmd{
-	"haproxy": func(_ *testing.T, root, file string) *exec.Cmd {
-		return exec.Command(filepath.Join(root, "usr/sbin/haproxy"), "-db", "-f", file)
-	},
-	"nginx": func(t *testing.T, root, file string) *exec.Cmd {
-		dir := filepath.Dir(file)
-		return exec.Command(filepath.Join(root, "usr/sbin/nginx"), "-p", dir, "-c", file, "-e", filepath.Join(dir, "error.log"),
-			"-g", "daemon off; pid "+filepath.Join(dir, "pid")+"; ")
-	},
-}
-
-// balance starts a load balancer and returns the address of the bridges behind it.
-func (r *replicas) balance(t *testing.T, kind string) string {
-	t.Helper()
-	root := os.Getenv("BALANCERS") // a folder into which packages were unpacked
-	if root == "" {
-		root = filepath.Join(r.npm, "balancers")
-	}
-	if _, err := exec.LookPath("/usr/sbin/" + kind); err == nil {
-		root = "/"
-	}
-	name := map[string]string{"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}[kind]
-	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "deploy", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, dir := freePort(t), t.TempDir()
-	change := []string{"bind :7400", "bind 127.0.0.1:" + port, "listen 7400", "listen 127.0.0.1:" + port, "access_log off;", "access_log off;"}
-	for i, name := range r.names {
-		change = append(change, fmt.Sprintf("10.0.0.%d:7420", 11+i), "127.0.0.1:"+r.ports[name])
-	}
-	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} { // the package's folders are root's
-		change[5] += fmt.Sprintf(" %s_temp_path %s;", what, filepath.Join(dir, what))
-	}
-	file := filepath.Join(dir, name)
-	mustWrite(t, file, strings.NewReplacer(change...).Replace(string(text)))
-	cmd := balancers[kind](t, root, file)
-	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
-	said := new(talk)
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("starting %s (run make test-real): %v", kind, err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("[%s]\n%s", kind, said)
-		}
-	})
-	address := "http://127.0.0.1:" + port
-	eventually(t, kind+" is not ready", func() bool {
-		res, err := http.Get(address + "/readyz")
-		if err != nil {
-			return false
-		}
-		res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	})
-	return address + "/mcp"
-}
-
-// A stateless is the answer to a stateless call.
-type stateless struct {
-	status int
-	Result struct {
-		Structured    json.RawMessage            `json:"structuredContent"`
-		IsError       bool                       `json:"isError"`
-		InputRequests map[string]json.RawMessage `json:"inputRequests"`
-		RequestState  string                     `json:"requestState"`
-	} `json:"result"`
-	Error struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-// value is what the script returned; else what came instead.
-func (s stateless) value() string {
-	var out struct {
-		Result json.RawMessage `json:"result"`
-	}
-	if s.status != http.StatusOK || s.Result.IsError || json.Unmarshal(s.Result.Structured, &out) != nil {
-		return fmt.Sprintf("status %d, error %d %s, %s", s.status, s.Error.Code, s.Error.Message, s.Result.Structured)
-	}
-	return string(out.Result)
-}
-
-// post calls a tool as a client without a session. More are further parameters.
-func post(url, token, tool string, arguments, more map[string]any) (s stateless, err error) {
-	params := map[string]any{"name": tool, "arguments": arguments, "_meta": map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-		"io.modelcontextprotocol/clientInfo": map[string]any{"name": "raw", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{}}}}
-	for name, v := range more {
-		params[name] = v
-	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-	if err != nil {
-		return s, err
-	}
-	req, err := http.NewRequest("POST", url, bytes.NewReader(body))
-	if err != nil {
-		return s, err
-	}
-	for name, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool} {
-		req.Header.Set(name, v)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return s, err
-	}
-	s.status = res.StatusCode
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && strings.Contains(data, `"id":1`) {
-			text = []byte(data)
+		if !out && !m.out.Load() {
+			return m
 		}
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("status %d: %s: %w", s.status, text, err)
-	}
-	return s, nil
+	return nil
 }
 
-func mustPost(t *testing.T, url, token, tool string, arguments, more map[string]any) stateless {
-	t.Helper()
-	s, err := post(url, token, tool, arguments, more)
-	if err != nil {
-		t.Fatal(err)
+// freeze stops a process, and waits until each of its threads has stopped.
+func (f *fleet) freeze(m *member) {
+	if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		f.Error(err)
 	}
-	return s
+	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", m.cmd.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			time.Sleep(200 * time.Millisecond) // there is no /proc
+			return
+		}
+		if !slices.ContainsFunc(threads, func(file string) bool {
+			stat, err := os.ReadFile(file)
+			return err == nil && !bytes.Contains(stat, []byte(") T ")) // one that has ended has no file
+		}) {
+			return
+		}
+	}
+	f.Errorf("%s does not stop", m.name)
 }
 
-func code(text string) map[string]any { return map[string]any{"code": text} }
-
-// yes is the parameters that say yes to all that was asked.
-func (s stateless) yes() map[string]any {
-	answers := map[string]any{}
-	for id := range s.Result.InputRequests {
-		answers[id] = map[string]any{"action": "accept", "content": map[string]any{"decision": "once"}}
-	}
-	return map[string]any{"requestState": s.Result.RequestState, "inputResponses": answers}
+// A fault makes a bridge useless until the function that it returns is called.
+type fault struct {
+	name string
+	do   func(f *fleet, m *member) (mend func())
 }
 
-func TestRealReplicas(t *testing.T) {
-	r := newReplicas(t)
-	at := func(name string) string { return "http://127.0.0.1:" + r.ports[name] + "/mcp" }
-
-	t.Run("an answer at another bridge", func(t *testing.T) {
-		const script = `const a = await codemode.marks__note({key: "first"}); const b = await codemode.marks__ask({key: "second"}); return [a, b, await codemode.marks__ask({key: a ? "third" : b})]`
-		asked := mustPost(t, at("web1"), annsReplicaToken, "eval", code(script), nil)
-		if len(asked.Result.InputRequests) != 1 {
-			t.Fatalf("not asked: %+v", asked)
-		}
-		if theirs := mustPost(t, at("web2"), bobsReplicaToken, "eval", code(script), asked.yes()); !theirs.Result.IsError || !strings.Contains(string(theirs.Result.Structured), "not valid here") {
-			t.Errorf("another principal answers: %+v", theirs)
-		}
-		again := mustPost(t, at("web2"), annsReplicaToken, "eval", code(script), asked.yes())
-		if len(again.Result.InputRequests) != 1 {
-			t.Fatalf("not asked for the second call: %+v", again)
-		}
-		done := mustPost(t, at("web3"), annsReplicaToken, "eval", code(script), again.yes())
-		if got := done.value(); got != `["first","second","third"]` {
-			t.Errorf("the script returned %s", got)
-		}
-		for _, key := range []string{"first", "second", "third"} {
-			if n := r.marks.of(key); n != 1 {
-				t.Errorf("the call %s was made %d times", key, n)
+var faults = []fault{
+	{"killed", func(f *fleet, m *member) func() {
+		m.kill()
+		return func() { f.start(m); f.named(m) }
+	}},
+	{"frozen", func(f *fleet, m *member) func() {
+		f.freeze(m)
+		return func() {
+			if err := m.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+				f.Error(err)
 			}
 		}
-		var run struct{ Run string }
-		if err := json.Unmarshal(done.Result.Structured, &run); err != nil {
+	}},
+	{"cut off", func(_ *fleet, m *member) func() { return m.proxy.Stall() }},
+}
+
+// Each of three bridges is killed, frozen or cut off while others are called: its questions
+// are answered at another bridge within ten seconds, and its runs go on there. Every call
+// is made once, and nothing that was approved is lost.
+func TestRealReplicas(t *testing.T) {
+	f := newFleet(t)
+	if status := f.bridges[0].does("", "status"); strings.Count(status, "alive until") != 3 {
+		t.Errorf("status shows\n%s", status)
+	}
+	if said := f.bridges[0].does("", "doctor"); !strings.Contains(said, "3 bridges share it") {
+		t.Errorf("doctor says\n%s", said)
+	}
+	load := f.load(4, rand.Uint64())
+	for i, fault := range faults {
+		m := f.bridges[i]
+		run, err := m.begin("write", "held "+fault.name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		// Its result, wherever one asks; of nobody else's run.
-		for _, name := range r.names {
-			if fetched := mustPost(t, at(name), annsReplicaToken, "eval_resume", map[string]any{"run": run.Run}, nil); string(fetched.Result.Structured) != string(done.Result.Structured) {
-				t.Errorf("at %s its result is %s", name, fetched.Result.Structured)
-			}
-			if theirs := mustPost(t, at(name), bobsReplicaToken, "eval_resume", map[string]any{"run": run.Run}, nil); !theirs.Result.IsError || !strings.Contains(string(theirs.Result.Structured), "there is no run") {
-				t.Errorf("bob fetches at %s: %s", name, theirs.Result.Structured)
-			}
+		q := f.asks(run)
+		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, fmt.Sprintf("%q:%q", "bridge", m.name)) {
+			t.Errorf("another bridge does not say that %s has a run:\n%s", m.name, list)
 		}
-		// The same answer again asks nothing and calls nothing.
-		if twice := mustPost(t, at("web1"), annsReplicaToken, "eval", code(script), asked.yes()); twice.value() != done.value() || r.marks.of("second") != 1 {
-			t.Errorf("the answer again: %s", twice.value())
+		m.out.Store(true)
+		since := time.Now()
+		mend := fault.do(f, m)
+		f.takenOver(m, run, since)
+		if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, `"state":"paused"`) {
+			t.Errorf("after %s was %s the list has no paused run:\n%s", m.name, fault.name, list)
 		}
-	})
-
-	t.Run("handles", func(t *testing.T) {
-		made := mustPost(t, at("web1"), annsReplicaToken, "eval", code(`return await codemode.marks__note({key: "large", size: 300000})`), nil)
-		var summary struct{ Handle string }
-		if err := json.Unmarshal([]byte(made.value()), &summary); err != nil || summary.Handle == "" {
-			t.Fatalf("no handle: %s", made.value())
+		if counts, text := f.other(m).yes(q); !counts {
+			t.Errorf("answering for a bridge that was %s: %s", fault.name, text)
 		}
-		read := code(fmt.Sprintf("return await codemode.read(%q, '[0:7]')", summary.Handle))
-		for _, name := range r.names {
-			if got := mustPost(t, at(name), annsReplicaToken, "eval", read, nil).value(); got != `"large.."` {
-				t.Errorf("at %s ann reads %s", name, got)
-			}
-			if got := mustPost(t, at(name), bobsReplicaToken, "eval", read, nil).value(); !strings.Contains(got, "there is no handle") {
-				t.Errorf("at %s bob reads %s", name, got)
-			}
+		if end := f.ends(run); end.Outcome != ledger.Done || f.count.of("held "+fault.name) != 1 {
+			t.Errorf("the run of a bridge that was %s ends %s: %s, and made %d calls", fault.name, end.Outcome, end.Error, f.count.of("held "+fault.name))
 		}
-	})
-
-	for kind := range balancers {
-		t.Run(kind, func(t *testing.T) { r.behind(t, kind) })
+		if fault.name == "cut off" {
+			f.refuses(m)
+		}
+		mend()
+		m.out.Store(false)
+		f.works(m, "after "+fault.name)
+	}
+	if done, _ := load.finish(); done == 0 {
+		t.Error("the load has done nothing")
+	}
+	for i, fault := range faults {
+		if n := f.count.of("held " + fault.name); n != 1 {
+			t.Errorf("the call of bridge %d, which was %s, was made %d times", i, fault.name, n)
+		}
+	}
+	if said := f.bridges[0].does("", "audit", "verify"); !strings.Contains(said, "whole") {
+		t.Errorf("the log: %s", said)
 	}
 }
 
-// behind tries both eras of the protocol, and a rolling restart, behind a load balancer.
-func (r *replicas) behind(t *testing.T, kind string) {
-	url := r.balance(t, kind)
-	for _, client := range []string{"modern", "legacy", "sdk"} {
-		key := kind + " " + client
-		steps := []clientStep{{Op: "list"}}
-		for i := range 4 {
-			steps = append(steps, evalStep(fmt.Sprintf(`return [await codemode.marks__note({key: "%[1]s a%[2]d"}), await codemode.marks__ask({key: "%[1]s b%[2]d"}), await codemode.marks__ask({key: "%[1]s c%[2]d"})].length`, key, i), nil))
-		}
-		a := r.client(t, client, clientJob{URL: url, Token: annsReplicaToken, Decision: "once", Steps: steps})
-		for i, s := range a.Steps[1:] {
-			if got := s.value(t, key); got != "3" {
-				t.Errorf("%s: eval %d returned %s", key, i, got)
-			}
-			for _, call := range []string{"a", "b", "c"} {
-				if n := r.marks.of(fmt.Sprintf("%s %s%d", key, call, i)); n != 1 {
-					t.Errorf("%s: call %s of eval %d was made %d times", key, call, i, n)
-				}
-			}
-		}
-		if len(a.Asked) != 4 { // the second call was planned when they were asked about the first
-			t.Errorf("%s: the person was asked %d times, in 4 evals", key, len(a.Asked))
-		}
+// refuses checks that a bridge that is cut off makes no call.
+func (f *fleet) refuses(m *member) {
+	f.Helper()
+	if status, text := m.say("POST", "/api/runs?wait=2s", map[string]any{"code": `return await codemode.count__write({key: "cut off, new"})`}); status == http.StatusOK && strings.Contains(text, "cut off, new") {
+		f.Errorf("a bridge that is cut off makes a call: %s", text)
 	}
-	r.roll(t, kind, url)
+	if n := f.count.of("cut off, new"); n != 0 {
+		f.Errorf("a bridge that is cut off makes %d calls", n)
+	}
 }
 
-// roll restarts all bridges, one after the other, under load: what is asked at one is
-// answered at another, every eval is answered or refused before it began, and no call is
-// made twice.
-func (r *replicas) roll(t *testing.T, kind, url string) {
-	var over atomic.Bool
-	var clients sync.WaitGroup
-	var done, refused atomic.Int64
-	for c := range 4 {
-		clients.Go(func() {
-			for i := 0; !over.Load(); i++ {
-				key := fmt.Sprintf("%s load %d %d", kind, c, i)
-				script, tool := code(fmt.Sprintf(`return await codemode.marks__note({key: %q})`, key)), "note"
-				if c == 0 {
-					script, tool = code(fmt.Sprintf(`return await codemode.marks__ask({key: %q})`, key)), "ask"
-				}
-				s, err := post(url, annsReplicaToken, "eval", script, nil)
-				for tries := 0; err == nil && tool == "ask" && len(s.Result.InputRequests) > 0 && tries < 3; tries++ {
-					s, err = post(url, annsReplicaToken, "eval", script, s.yes())
-				}
-				n := r.marks.of(key)
-				switch {
-				case err != nil:
-					t.Errorf("%s: %v (made %d times)", key, err, n)
-				case s.status == http.StatusServiceUnavailable && s.Error.Code == -32000:
-					if refused.Add(1); n > 0 && tool == "note" {
-						t.Errorf("%s: it was refused, and made", key)
-					}
-				case s.value() != fmt.Sprintf("%q", key) || n != 1:
-					t.Errorf("%s: %s (made %d times)", key, s.value(), n)
-				default:
-					done.Add(1)
-				}
+// works checks that a bridge goes on after a fault.
+func (f *fleet) works(m *member, key string) {
+	f.Helper()
+	var run string
+	eventually(f.T, m.name+" does not come back", func() (ok bool) {
+		var err error
+		run, err = m.begin("write", key)
+		return err == nil
+	})
+	q := f.asks(run)
+	eventually(f.T, m.name+" takes no answer", func() bool { ok, _ := m.yes(q); return ok || f.end(run) != nil })
+	if end := f.ends(run); end.Outcome != ledger.Done {
+		f.Errorf("%s: %s ends its run %s: %s", key, m.name, end.Outcome, end.Error)
+	}
+}
+
+// A load makes calls at all bridges, each of which is asked about, until it is ended.
+type load struct {
+	*fleet
+	stop atomic.Bool
+	all  sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[string]*loaded // by key
+}
+
+type loaded struct {
+	run      string
+	approved bool
+	asked    map[string]bool // questions, by id
+}
+
+func (f *fleet) load(workers int, seed uint64) *load {
+	l := &load{fleet: f, runs: make(map[string]*loaded)}
+	f.Logf("the load has the seed %d", seed)
+	for w := range workers {
+		dice := rand.New(rand.NewPCG(seed, uint64(w)))
+		l.all.Go(func() {
+			for i := 0; !l.stop.Load(); i++ {
+				l.one(dice, fmt.Sprintf("load %d.%d", w, i))
 			}
 		})
 	}
-	for _, name := range r.names {
-		before := done.Load()
-		r.end(t, name)
-		r.begin(t, name)
-		eventually(t, "no eval was answered while "+name+" was restarted", func() bool { return done.Load() > before })
+	return l
+}
+
+// one makes one call at a bridge, and has it approved at another.
+func (l *load) one(dice *rand.Rand, key string) {
+	any := func() *member { return l.bridges[dice.IntN(len(l.bridges))] }
+	at := any()
+	if at.out.Load() {
+		return
 	}
-	over.Store(true)
-	clients.Wait()
-	t.Logf("%s: %d evals were answered during the restarts, %d refused for a retry", kind, done.Load(), refused.Load())
+	run, err := at.begin("write", key)
+	if err != nil {
+		return
+	}
+	is := &loaded{run: run, asked: make(map[string]bool)}
+	l.mu.Lock()
+	l.runs[key] = is
+	l.mu.Unlock()
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.end(run) == nil; time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
+		open, err := l.requests.Requests(l.Context(), approval.Filter{Run: run, Open: time.Now()})
+		if err != nil {
+			l.Error(err)
+			return
+		}
+		if len(open) > 1 {
+			l.Errorf("run %s asks %d questions at once", run, len(open))
+		}
+		for _, q := range open {
+			is.asked[q.ID] = true
+			if m := any(); !m.out.Load() {
+				if ok, _ := m.yes(q); ok {
+					is.approved = true
+				}
+			}
+		}
+	}
+}
+
+// finish ends the load, and checks what became of all of it.
+func (l *load) finish() (done, unknown int) {
+	l.stop.Store(true)
+	l.all.Wait()
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.underWay(); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	for key, is := range l.runs {
+		n, end := l.count.of(key), l.end(is.run)
+		var answered bool
+		all, err := l.requests.Requests(l.Context(), approval.Filter{Run: is.run})
+		if err != nil {
+			l.Fatal(err)
+		}
+		for _, q := range all {
+			answered = answered || q.Verdict != nil && q.Verdict.Approve
+		}
+		switch {
+		case n > 1:
+			l.Errorf("%s was called %d times (run %s)", key, n, is.run)
+		case len(all) > 1:
+			l.Errorf("people were asked %d times about %s (run %s)", len(all), key, is.run)
+		case n == 1 && !answered:
+			l.Errorf("%s was called and approved by nobody (run %s)", key, is.run)
+		case end == nil && answered:
+			l.Errorf("%s was approved, and its run %s is lost: %+v", key, is.run, l.kept(is.run))
+		case end != nil && answered && end.Outcome == ledger.Done:
+			if done++; n != 1 {
+				l.Errorf("%s is done, and was called %d times (run %s)", key, n, is.run)
+			}
+		case answered:
+			if unknown++; !strings.Contains(end.Error, "unknown") && !strings.Contains(end.Error, "was not sent") && !strings.Contains(end.Error, "not known") {
+				l.Errorf("%s was approved, and its run %s ended %s: %s", key, is.run, end.Outcome, end.Error)
+			}
+		}
+	}
+	l.Logf("%d runs: %d done, %d with a call of which nobody knows whether it was made, or that was not", len(l.runs), done, unknown)
+	return done, unknown
+}
+
+// underWay reports whether a run goes on that nobody needs to answer.
+func (l *load) underWay() bool {
+	for _, is := range l.runs {
+		if l.end(is.run) == nil && len(l.open(is.run)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// A bridge is frozen between the commit of an intent and the sending of its call, for
+// longer than others wait. The call may be repeated, and another bridge asks whether to and
+// does; the bridge that wakes up does not send it as well.
+func TestRealFrozenBeforeSending(t *testing.T) {
+	f := newFleet(t)
+	m := f.bridges[0]
+	run, err := m.begin("again", "frozen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := f.asks(run)
+	var announced atomic.Bool
+	var once sync.Once
+	frozen := make(chan struct{})
+	request := func(b []byte) bool {
+		if bytes.Contains(b, []byte(`"event":"intent"`)) {
+			announced.Store(true)
+		}
+		return true
+	}
+	answer := func(b []byte) bool {
+		if announced.Load() && bytes.Contains(b, []byte("COMMIT")) && announced.CompareAndSwap(true, false) {
+			once.Do(func() { f.freeze(m); close(frozen) })
+		}
+		return true
+	}
+	m.proxy.OnRequest.Store(&request)
+	m.proxy.OnAnswer.Store(&answer)
+	if ok, text := m.yes(q); !ok {
+		t.Logf("the bridge was frozen before it answered: %s", text)
+	}
+	select {
+	case <-frozen:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no intent was announced")
+	}
+	m.out.Store(true)
+	if again := f.asks(run); again.ID == q.ID {
+		t.Errorf("the question that was answered is open: %+v", again)
+	} else if ok, text := f.other(m).yes(again); !ok {
+		t.Errorf("answering whether to repeat it: %s", text)
+	}
+	if end := f.ends(run); end.Outcome != ledger.Done {
+		t.Errorf("others end the run %s: %s", end.Outcome, end.Error)
+	}
+	if n := f.count.of("frozen"); n != 1 {
+		t.Fatalf("others make %d calls", n)
+	}
+	if err := m.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	f.works(m, "awake")
+	if n := f.count.of("frozen"); n != 1 {
+		t.Errorf("after the bridge has woken up, the call was made %d times", n)
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/replica"
 	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/statuscmd"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
 // statusOf gives the command of package statuscmd access to the program.
@@ -39,6 +42,16 @@ func statusOf(con *console) *statuscmd.Bridge {
 				return "it waits for an approver: " + strings.Join(change.Why, "; "), change.WayOn()
 			}
 			return "", ""
+		},
+		Replicas: func(ctx context.Context) ([]replica.Replica, error) {
+			cfg, err := con.load()
+			if err != nil || !cfg.Audit.Enabled || !storecmd.InDatabase(cfg.Audit) {
+				return nil, nil // OnDisk says what is wrong
+			}
+			if cfg, err = con.withSecrets(ctx, cfg, storecmd.Pointers...); err != nil {
+				return nil, err
+			}
+			return storecmd.Replicas(ctx, cfg.Audit)
 		},
 	}
 }

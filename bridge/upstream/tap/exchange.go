@@ -42,9 +42,10 @@ type Exchange struct {
 	// standIn makes what the SDK gets for a result; nil: no more than that there is
 	// one.
 	standIn  func(result []byte) []byte
-	listener Listener     // nil: nobody in particular
-	tie      string       // names the exchange to the server, as its progress token; empty without a listener
-	check    func() error // says why the request may not be sent any more; nil: it may
+	listener Listener                // nil: nobody in particular
+	tie      string                  // names the exchange to the server, as its progress token; empty without a listener
+	check    func() error            // says why the request may not be sent any more; nil: it may
+	stop     context.CancelCauseFunc // ends the SDK's request; nil without check
 	// life ends with the call that the exchange is of, by end.
 	life context.Context
 	end  context.CancelFunc
@@ -91,7 +92,8 @@ func WithCheck(ctx context.Context, check func() error) context.Context {
 	return context.WithValue(ctx, checkKey{}, check)
 }
 
-// barred returns why the request may not be sent any more, and keeps it as the outcome.
+// barred returns why the request may not be sent any more, and ends it with that: for the
+// SDK it was cancelled, since another error of a transport would end the session.
 func (x *Exchange) barred() error {
 	if x == nil || x.check == nil {
 		return nil
@@ -99,7 +101,9 @@ func (x *Exchange) barred() error {
 	err := x.check()
 	if err != nil {
 		x.sent.Store(false)
-		x.resolve(nil, &barredError{err})
+		err = &barredError{err}
+		x.resolve(nil, err)
+		x.stop(err)
 	}
 	return err
 }
@@ -116,6 +120,11 @@ type exchangeKey struct{}
 
 // In returns a context for the SDK's request that is the exchange.
 func (x *Exchange) In(ctx context.Context) context.Context {
+	if x.check != nil {
+		ctx, x.stop = context.WithCancelCause(ctx)
+		stop := x.stop
+		context.AfterFunc(x.life, func() { stop(nil) })
+	}
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 

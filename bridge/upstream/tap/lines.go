@@ -189,7 +189,8 @@ func (c *Lines) Write(ctx context.Context, m jsonrpc.Message) error {
 	default:
 	}
 	if x.barred() != nil {
-		return c.unsent(e)
+		c.tap.take(e.id)
+		return context.Canceled
 	}
 	if x != nil {
 		x.sent.Store(true) // before it is, so that it is never reported unsent when it was
@@ -210,16 +211,6 @@ func (c *Lines) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 		return ctx.Err()
 	}
-}
-
-// unsent answers a request that is not sent: an error of Write would end the session.
-func (c *Lines) unsent(e envelope) error {
-	c.tap.take(e.id)
-	m, err := decode(response(e.id, "error", failed))
-	if err == nil && !c.pass(m) {
-		err = io.ErrClosedPipe
-	}
-	return err
 }
 
 // send writes a message if nothing waits before it and the pipe takes all of

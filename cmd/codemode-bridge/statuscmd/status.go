@@ -4,6 +4,7 @@
 package statuscmd
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -28,6 +30,8 @@ type Bridge struct {
 	// OnDisk says what is wrong with the configuration on disk, or what of it waits for an
 	// approver, and what to do; empty if nothing is.
 	OnDisk func() (wrong, do string)
+	// Replicas returns the bridges that share the store, where that is a database.
+	Replicas func(ctx context.Context) ([]replica.Replica, error)
 }
 
 // A report is what --json prints.
@@ -37,7 +41,9 @@ type report struct {
 	// Configuration says what is wrong with the file on disk.
 	Configuration string `json:"configuration,omitempty"`
 	Do            string `json:"do,omitempty"`
-	others        []string
+	// Replicas are all bridges that share the store, on whatever machine.
+	Replicas []replica.Replica `json:"replicas,omitempty"`
+	others   []string
 }
 
 // A served is a `serve`, with what it answers if it can be asked.
@@ -91,6 +97,9 @@ func (con *Bridge) Command() *cobra.Command {
 				}
 			}
 			r.Configuration, r.Do = con.OnDisk()
+			if r.Replicas, err = con.Replicas(c.Context()); err != nil {
+				con.Told("the bridges on other machines: %s", canon.EscapeLines(err.Error()))
+			}
 			if con.JSON {
 				return con.PrintJSON(r)
 			}
@@ -99,6 +108,13 @@ func (con *Bridge) Command() *cobra.Command {
 	}
 	con.JSONFlag(c)
 	return c
+}
+
+func shares(bridges int) string {
+	if bridges == 1 {
+		return "one bridge uses"
+	}
+	return fmt.Sprintf("%d bridges share", bridges)
 }
 
 func (con *Bridge) print(r report) error {
@@ -135,6 +151,16 @@ func (con *Bridge) print(r report) error {
 			}
 		}
 		con.refused(s.Refused)
+	}
+	if len(r.Replicas) > 0 {
+		if _, err := fmt.Fprintf(con.Out, "\n%s the store:\n", shares(len(r.Replicas))); err != nil {
+			return err
+		}
+	}
+	for _, one := range r.Replicas {
+		if _, err := fmt.Fprintln(con.Out, "  "+canon.Escape(one.Line())); err != nil {
+			return err
+		}
 	}
 	if len(r.others) > 0 {
 		con.Told("bridges serve other configurations: %s; codemode-bridge status --config FILE shows one", canon.Escape(strings.Join(r.others, ", ")))

@@ -2,12 +2,15 @@ package statuscmd_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/replica"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/statuscmd"
 )
@@ -18,15 +21,18 @@ func TestServing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "serving")
 	wrong := ""
+	var replicas []replica.Replica
+	var unread error
 	status := func(args ...string) (string, string) {
 		t.Helper()
 		var out, errs bytes.Buffer
 		con := &statuscmd.Bridge{
-			Console: &cli.Console{Out: &out, Err: &errs},
-			File:    func() (string, error) { return "/etc/ours.json", nil },
-			Serving: func() (string, error) { return dir, nil },
-			Folders: func() (instance.Folders, error) { return instance.Folders{}, nil },
-			OnDisk:  func() (string, string) { return wrong, "codemode-bridge check" },
+			Console:  &cli.Console{Out: &out, Err: &errs},
+			File:     func() (string, error) { return "/etc/ours.json", nil },
+			Serving:  func() (string, error) { return dir, nil },
+			Folders:  func() (instance.Folders, error) { return instance.Folders{}, nil },
+			OnDisk:   func() (string, string) { return wrong, "codemode-bridge check" },
+			Replicas: func(context.Context) ([]replica.Replica, error) { return replicas, unread },
 		}
 		c := con.Command()
 		c.SetArgs(args)
@@ -46,6 +52,19 @@ func TestServing(t *testing.T) {
 	if errs != "" {
 		t.Errorf("it also says %q", errs)
 	}
+	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.Local)
+	replicas = []replica.Replica{
+		{Name: "web-a", Machine: "web", Version: "1.2.3", Address: "http://10.0.0.1:7420/mcp", Since: at, Until: at.Add(time.Minute)},
+		{Name: "web-b", Machine: "web", Version: "1.2.3", Since: at, Until: at.Add(time.Minute), Gone: true},
+	}
+	out, _ = status()
+	says(out, "2 bridges share the store:\n  web-a on web, version 1.2.3, since 2026-11-23 12:00:00, serves http://10.0.0.1:7420/mcp: alive until 12:01:00 by the database's clock\n")
+	says(out, "  web-b on web, version 1.2.3, since 2026-11-23 12:00:00: ended without a word, was alive until 12:01:00\n")
+	replicas, unread = replicas[:1], errors.New("the database cannot be reached")
+	out, errs = status()
+	says(out, "one bridge uses the store:\n")
+	says(errs, "the database cannot be reached")
+	replicas, unread = nil, nil
 	ours, err := statuscmd.Announce(dir, statuscmd.Serving{PID: 7, Version: "1.2.3", Since: time.Now(), File: "/etc/ours.json", Endpoint: "http://127.0.0.1:7420/mcp", Page: "http://127.0.0.1:7421"})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pgstore"
+	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/sqlstore"
 )
 
@@ -110,6 +111,7 @@ type State struct {
 	Opened  bool
 	Damaged bool
 	Whole   time.Time
+	Bridges []string
 }
 
 // Look opens the records for reading, and says what it found.
@@ -130,7 +132,24 @@ func Look(ctx context.Context, place config.Audit) (s State, err error) {
 	if err == nil && InDatabase(place) {
 		err = pgstore.Writable(ctx, Database(place))
 	}
+	if err != nil {
+		return s, err
+	}
+	all, err := Replicas(ctx, place)
+	for _, one := range all {
+		s.Bridges = append(s.Bridges, one.Line())
+	}
 	return s, err
+}
+
+// Replicas returns the bridges that share a database; none if the store is a file.
+func Replicas(ctx context.Context, place config.Audit) ([]replica.Replica, error) {
+	m, err := Others(place)
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.List(ctx)
+	return all, errors.Join(err, m.Leave())
 }
 
 // Repair sets a damaged log in a file aside and begins a new one.
