@@ -22,14 +22,14 @@ import (
 )
 
 // version is the schema that this release makes and knows.
-const version = 1
+var version = len(migrations)
 
 // oldestReader is the oldest version whose release may use what this one makes.
 const oldestReader = 1
 
 // migrations[v] leads from version v to v+1. They only add, so that the release before
 // can go on with the result.
-var migrations = []string{schema1}
+var migrations = []string{schema1, schemaDocuments}
 
 const schema1 = `
 CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);
