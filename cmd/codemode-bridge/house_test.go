@@ -208,7 +208,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/evalcmd":      {"bridge/approval", "bridge/canon", "bridge/evalview", "bridge/scripts", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/running":      {"bridge/canon", "bridge/config", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/jsonc", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
-	"cmd/codemode-bridge/storecmd":     {"bridge/approval", "bridge/config", "bridge/documents", "bridge/ledger", "bridge/pgstore", "bridge/pins", "bridge/sqlstore", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/storecmd":     {"bridge/approval", "bridge/config", "bridge/confirmed", "bridge/documents", "bridge/ledger", "bridge/pgstore", "bridge/pins", "bridge/sqlstore", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/statuscmd":    {"bridge/alive", "bridge/canon", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/toolscmd":     {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/config", "bridge/ledger", "bridge/lines", "bridge/lockfile", "bridge/pins", "bridge/recorder", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/secretscmd":   {"bridge/config", "bridge/secrets", "cmd/codemode-bridge/cli"},

@@ -40,7 +40,7 @@ func openPins(con *console, cfg *config.Config) *pins.Store {
 // sharedPlace returns the store that a configuration shares documents in: that of what was
 // last confirmed here, if an edit waits for an approver.
 func sharedPlace(ctx context.Context, con *console, cfg *config.Config) (config.Audit, error) {
-	change, err := judge(con, cfg, nil)
+	change, err := historyHere(con).Judge(cfg, nil)
 	if err == nil && change != nil {
 		if cfg = change.Old; cfg == nil {
 			err = refusal(change, "")

@@ -3,6 +3,8 @@
 package main_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,4 +136,38 @@ func TestRealKeptPins(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(a.home, "state", "codemode-bridge", "pins-*")); len(found) != 0 {
 		t.Errorf("what is shared is in %q too", found)
 	}
+}
+
+// A loosening edit waits on every machine, is confirmed once, on any of them, and is in
+// force on a fresh one.
+func TestRealKeptConfirmations(t *testing.T) {
+	text := strings.Replace(sharedText, `"approvals": {"listen": "off"}`, fmt.Sprintf(`"approvals": {"listen": "off", "approvers": [{"name": "ann", "role": "admin", "sha256": "%x"}]}`, sha256.Sum256([]byte("ann-token"))), 1)
+	all := machines(t, text, 3)
+	a, b, fresh := all[0], all[1], all[2]
+	a.serves()
+	b.serves()
+	a.says("no configuration waits", "config", "pending")
+	a.says("pets", "servers", "list") // it has begun
+	b.says("pets", "servers", "list")
+	edited := mustRead(t, a.config())
+	edited = strings.Replace(edited, `"servers": {`, `"servers": {"another": {"openapi": "pets.json", "url": "http://127.0.0.1:2/"}, `, 1)
+	for _, m := range all[:2] {
+		mustWrite(t, m.config(), edited)
+	}
+	a.says("id team", "config", "pending")
+	b.says("id team", "config", "pending")
+	confirm := b.command("config", "confirm", "--token-stdin", "--reason", "the test edits it")
+	confirm.Stdin = strings.NewReader("ann-token\n")
+	if out, err := confirm.CombinedOutput(); err != nil {
+		t.Fatalf("confirming: %v\n%s", err, out)
+	}
+	for _, m := range all[:2] {
+		m.says("no configuration waits", "config", "pending")
+		m.says("another", "servers", "list")
+	}
+	mustWrite(t, fresh.config(), edited)
+	fresh.says("no configuration waits", "config", "pending")
+	fresh.says("1", "eval", "return 1")
+	mustWrite(t, fresh.config(), strings.Replace(edited, "127.0.0.1:2", "127.0.0.1:3", 1))
+	fresh.says("waits", "config", "pending")
 }

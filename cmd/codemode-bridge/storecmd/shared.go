@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/confirmed"
 	"codemode-bridge/bridge/documents"
 	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/bridge/pins"
@@ -96,6 +97,15 @@ func (s *Shared) Pins(cfg *config.Config, folder string) *pins.Store {
 		return pins.Open(folder)
 	}
 	return pins.OpenShared(s.Documents("pins", cfg), "the store's documents "+kindFor("pins", cfg), folder)
+}
+
+// Confirmed returns where machines tell each other what was confirmed of a configuration;
+// nil if they do not.
+func (s *Shared) Confirmed(cfg *config.Config) confirmed.Documents {
+	if s == nil || !Shares(cfg) {
+		return nil
+	}
+	return s.Documents("confirmed", cfg)
 }
 
 // Portable returns what tells each server of a configuration on any machine, by name.
