@@ -186,3 +186,21 @@ func TestRealDocumentsMigrated(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A copy of a store in another schema has its documents, too.
+func TestRealDocumentsCarried(t *testing.T) {
+	from, to := place(), place()
+	put(t, begin(t, from), 1)
+	keep(t, openDocuments(t, from).Documents("kind"), "d", "text")
+	source, err := Carry(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	if err := Receive(t.Context(), to, source); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := openDocuments(t, to).Documents("kind").Read(t.Context(), "d"); err != nil || string(got) != "text" {
+		t.Errorf("in the copy it is %q, %v", got, err)
+	}
+}

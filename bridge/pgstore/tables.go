@@ -90,7 +90,7 @@ func (s *tables) settle(ctx context.Context, xid string) error {
 		case err == nil && status == "committed":
 			return nil
 		case err == nil:
-			return ledger.Unavailable("it was not kept")
+			return unavailable("it was not kept")
 		case time.Now().After(until):
 			return err
 		}
