@@ -81,7 +81,7 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 		}
 		return fine(name, text+"all of it was last verified on "+day(log.Whole))
 	case !log.Opened:
-		return failing(name, err.Error(), "put that right, or "+elsewhere)
+		return failing(name, strings.TrimPrefix(err.Error(), "opening "+name+": "), "put that right, or "+elsewhere)
 	case log.Damaged:
 		return failing(name, err.Error(), up.Typed("audit verify")+" says more; "+up.Typed("audit repair")+" sets it aside and begins a new one: until then calls are refused")
 	case audit.Database != "":

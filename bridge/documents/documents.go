@@ -2,12 +2,20 @@
 // or a login, which all bridges that share a store read and replace as a whole.
 package documents
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
 
-// A Store keeps the documents of one kind. A name is that of a file: lower-case
-// letters, digits, '.', '-' and '_', not beginning with a dot. Its methods may be
-// called concurrently, by several processes too, on several machines where the store
-// is shared by them.
+// Most is how long a document may be, in bytes.
+const Most = 64 << 20
+
+// A Store keeps the documents of one kind. A name is that of a file: letters, digits,
+// '.', '-' and '_', not beginning with a dot; see [CheckName]. Two names that differ in
+// nothing but capitals may be one. Its methods may be called concurrently, by several
+// processes too, on several machines where the store is shared by them.
 type Store interface {
 	// Read returns a document. The error wraps [io/fs.ErrNotExist] if there is none.
 	Read(ctx context.Context, name string) ([]byte, error)
@@ -19,10 +27,52 @@ type Store interface {
 	// process takes. change is given nil if there is none; if it returns nil, the
 	// document is removed; if it returns an error, nothing changes and Change returns
 	// that error. When Change returns nil the document is durable. change must be
-	// quick: it waits for no network and no person.
+	// quick: it waits for no network and no person, and changes nothing else in the
+	// store.
 	Change(ctx context.Context, name string, change func(old []byte) ([]byte, error)) error
 
 	// Watch calls changed, from the caller's own goroutine, after documents have been
-	// changed by any process, until ctx ends. One call may stand for several changes.
+	// changed by any process, until ctx ends. One call may stand for several changes,
+	// or for none.
 	Watch(ctx context.Context, changed func())
+}
+
+// maxName is how long a name may be: a file beside it may need a longer one.
+const maxName = 200
+
+// CheckName returns an error if no document can have a name. Names that end in "lock"
+// are for the locks of folders.
+func CheckName(name string) error {
+	for _, c := range []byte(name) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(".-_", c) >= 0) {
+			return fmt.Errorf("%q names no document: it may have letters, digits, '.', '-' and '_'", name)
+		}
+	}
+	switch {
+	case name == "", len(name) > maxName, strings.HasPrefix(name, "."), strings.HasSuffix(name, "."):
+		return fmt.Errorf("%q names no document: it must have 1 to %d characters, and no dot at its ends", name, maxName)
+	case name == lockName, strings.HasSuffix(name, "."+lockName), !filepath.IsLocal(name):
+		return fmt.Errorf("%q names no document: the name has another meaning", name)
+	}
+	return nil
+}
+
+// changed runs change, and checks what it returns.
+func changed(name string, old []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
+	next, err := change(old)
+	if err == nil {
+		err = CheckLength(name, next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// CheckLength returns an error if a document is longer than Most.
+func CheckLength(name string, body []byte) error {
+	if len(body) > Most {
+		return fmt.Errorf("document %s would have %d bytes, which are more than the %d that are kept", name, len(body), Most)
+	}
+	return nil
 }

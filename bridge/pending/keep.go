@@ -19,6 +19,20 @@ func (h *History) Keep(cfg *config.Config, by, channel string, now time.Time) (f
 		}
 		return false, err
 	}
+	if by == "" {
+		err = h.keepLater(store, cfg)
+	}
+	if err == nil {
+		first, err = h.keepHere(store, cfg, by, channel, now)
+	}
+	if err == nil {
+		err = h.keepElsewhere(store, cfg, by, channel, now)
+	}
+	return first, err
+}
+
+// keepHere is Keep on this machine.
+func (h *History) keepHere(store *confirmed.Store, cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
 	texts := confirmed.Texts(cfg.Texts())
 	if by == "" {
 		records, err := store.Records(cfg.File)

@@ -43,6 +43,9 @@ type History struct {
 	Env config.Env // where records are kept, and the values of variables
 	// Policy returns the options for reading the profiles of a configuration file.
 	Policy func(file string) profiles.Options
+	// Shared returns where machines that have a configuration tell each other what was
+	// confirmed of it; nil if it is this machine's alone. Nil stands for no such place.
+	Shared func(cfg *config.Config) confirmed.Documents
 }
 
 // A Change is a configuration that waits for an approver.
@@ -98,8 +101,15 @@ func (c *Change) Row(old *config.Config, bridge string) approval.PendingConfig {
 }
 
 // Key names the file of a configuration that would be pending, whatever links lead
-// to it: the overlay, where there is one.
+// to it: the overlay, where there is one. One that several machines have is named by its
+// id, so that it waits once for all of them.
 func Key(cfg *config.Config) string {
+	if cfg.ID != "" && !cfg.Store.IsZero() {
+		if cfg.Overlay != "" {
+			return "id " + cfg.ID + " with " + filepath.Base(cfg.Overlay)
+		}
+		return "id " + cfg.ID
+	}
 	if cfg.Overlay != "" {
 		return confirmed.Resolve(cfg.Overlay)
 	}
@@ -145,14 +155,32 @@ func (h *History) Judge(cfg, running *config.Config) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, its, err := h.elsewhere(cfg, records)
+	if err != nil {
+		return nil, err
+	}
+	if all != nil {
+		return h.judgeElsewhere(cfg, running, records, all, its), nil
+	}
+	return h.compareAll(cfg, running, records, nil), nil
+}
+
+// compareAll compares a configuration with what records have of it, with more texts, and
+// with what runs. Nil means that it may be applied.
+func (h *History) compareAll(cfg, running *config.Config, records []confirmed.Record, more []config.Texts) *Change {
 	change := &Change{Config: cfg, Old: running}
-	if len(records) == 1 {
+	if len(records) == 1 && len(more) == 0 {
 		own := standings(records[0], cfg)
 		if len(own) == 1 && own[0].Taken == nil && own[0].Confirmed == confirmed.Texts(cfg.Texts()) {
-			return nil, nil // confirmed as it is
+			return nil // confirmed as it is
 		}
 	}
 	past, goesOn := comparedWith(records, cfg)
+	for _, texts := range more {
+		if !slices.Contains(past, texts) {
+			past = append(past, texts)
+		}
+	}
 	if running != nil && !slices.Contains(past, running.Texts()) {
 		change.compare(running, cfg)
 	}
@@ -166,9 +194,9 @@ func (h *History) Judge(cfg, running *config.Config) (*Change, error) {
 		}
 	}
 	if len(change.Why) == 0 {
-		return nil, nil
+		return nil
 	}
-	return change, nil
+	return change
 }
 
 // comparedWith returns the texts that a configuration is compared with, those

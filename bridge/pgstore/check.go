@@ -114,7 +114,7 @@ func (db *DB) recheck(ctx context.Context, conn *pgx.Conn) error {
 	if has, oldest, err := versions(ctx, conn); err != nil {
 		return err
 	} else if oldest > version {
-		return ledger.Unavailable("%w", newer(has, oldest))
+		return unavailable("%w", newer(has, oldest))
 	}
 	var id string
 	if err := conn.QueryRow(ctx, "SELECT coalesce(max(value), '') FROM meta WHERE name = 'store'").Scan(&id); err != nil {

@@ -119,8 +119,8 @@ func (o *Options) connect(ctx context.Context) (*pgx.Conn, error) {
 }
 
 var (
-	errStandby        = ledger.Unavailable("the server is a stand-by, which nobody can write to: name the primary in the address, or all servers with target_session_attrs=read-write")
-	errReadOnlyServer = ledger.Unavailable("the database is read-only (default_transaction_read_only)")
+	errStandby        = unavailable("the server is a stand-by, which nobody can write to: name the primary in the address, or all servers with target_session_attrs=read-write")
+	errReadOnlyServer = unavailable("the database is read-only (default_transaction_read_only)")
 )
 
 // hangUp closes a connection without waiting for a server that does not answer.
@@ -142,6 +142,17 @@ func (o *Options) pool(ctx context.Context, most int32) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, c)
 }
 
+// An unusable is an ErrUnavailable that says only why. What cannot be done, and with which
+// part of the store, is said around it.
+type unusable struct{ error }
+
+func (e unusable) Unwrap() error     { return e.error }
+func (e unusable) Is(err error) bool { return err == ledger.ErrUnavailable }
+
+func unavailable(format string, args ...any) error {
+	return unusable{fmt.Errorf(format, args...)}
+}
+
 // classed makes err wrap ErrDamaged or ErrUnavailable, and say what people can do.
 func classed(err error) error {
 	var pg *pgconn.PgError
@@ -151,13 +162,13 @@ func classed(err error) error {
 	case errors.As(err, &pg):
 		return classedByServer(pg)
 	case errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err):
-		return ledger.Unavailable("the database does not answer in time")
+		return unavailable("the database does not answer in time")
 	}
 	var connecting *pgconn.ConnectError
 	if errors.As(err, &connecting) {
-		return ledger.Unavailable("the database cannot be reached: %w", err)
+		return unavailable("the database cannot be reached: %w", err)
 	}
-	return ledger.Unavailable("the connection to the database was lost: %w", err)
+	return unavailable("the connection to the database was lost: %w", err)
 }
 
 // hints say what is wrong, by the beginning of PostgreSQL's error codes.
@@ -180,14 +191,14 @@ func classedByServer(pg *pgconn.PgError) error {
 	text := fmt.Sprintf("%s (%s)", pg.Message, pg.Code)
 	for _, h := range hints {
 		if strings.HasPrefix(pg.Code, h.code) {
-			return ledger.Unavailable("%s: %s", h.text, text)
+			return unavailable("%s: %s", h.text, text)
 		}
 	}
 	switch {
 	case strings.HasPrefix(pg.Code, "XX00"), pg.Code == "42P01", pg.Code == "42703":
 		return ledger.Damaged("the database says: %s", text)
 	}
-	return ledger.Unavailable("the database says: %s", text)
+	return unavailable("the database says: %s", text)
 }
 
 // text returns s as PostgreSQL can keep it: its texts have no NUL, and are UTF-8.
@@ -211,10 +222,11 @@ func Writable(ctx context.Context, o Options) error {
 	defer cancel()
 	var lacks string
 	err = conn.QueryRow(ctx, `SELECT coalesce(string_agg(name, ', '), '') FROM unnest($1::text[]) AS name
-		WHERE NOT has_table_privilege(name, 'INSERT') OR NOT has_table_privilege(name, 'UPDATE') OR NOT has_table_privilege(name, 'DELETE')`,
-		[]string{"meta", "heads", "log", "journals", "entries", "shared", "uses", "requests", "grants", "held", "replicas", "handles"}).Scan(&lacks)
+		WHERE CASE WHEN to_regclass(name) IS NULL THEN false -- it comes with the next start
+			ELSE NOT has_table_privilege(name, 'INSERT') OR NOT has_table_privilege(name, 'UPDATE') OR NOT has_table_privilege(name, 'DELETE') END`,
+		[]string{"meta", "heads", "log", "journals", "entries", "shared", "uses", "requests", "grants", "held", "documents", "replicas", "handles"}).Scan(&lacks)
 	if err == nil && lacks != "" {
-		err = ledger.Unavailable("the database's user may not write the tables %s", lacks)
+		err = unavailable("the database's user may not write the tables %s", lacks)
 	}
 	return classed(err)
 }

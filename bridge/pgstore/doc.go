@@ -1,5 +1,5 @@
-// Package pgstore keeps the audit log, the journals of runs and the requests to people
-// in a PostgreSQL database, which bridges on several machines may share.
+// Package pgstore keeps the audit log, the journals of runs, the requests to people and
+// small documents in a PostgreSQL database, which bridges on several machines may share.
 //
 // # The tables
 //
@@ -11,6 +11,10 @@
 // is what a transaction that writes locks first, so there is one chain whoever writes.
 // The table meta names the store, and has its key, encrypted under a key that is not in
 // the database (Options.Secret).
+//
+// The table documents has what package documents describes: bodies are encrypted under a
+// key that is derived from the store's, and bound to their kind and name. Every change
+// locks their row of heads, and is one short transaction.
 //
 // meta's "version" is the version of the schema. Migrations go forward only, and are made
 // in one transaction under a lock. A release's migrations work for the release before

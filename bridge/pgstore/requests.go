@@ -10,21 +10,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/ledger"
 )
 
 // A RequestStore is an approval.Store in the tables beside the log's. Every change is
 // one transaction that begins with the lock of the requests. Its methods may be called
 // concurrently.
-type RequestStore struct {
-	o     Options
-	pool  *pgxpool.Pool
-	watch *watcher
-	turn  chan struct{} // has a token while a change is under way
-}
+type RequestStore struct{ *tables }
 
 // OpenRequests opens the requests, and makes the store if there is none.
 func OpenRequests(ctx context.Context, o Options) (*RequestStore, error) {
@@ -44,7 +37,7 @@ func OpenRequests(ctx context.Context, o Options) (*RequestStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RequestStore{o: o, pool: pool, watch: newWatcher(&o, pool, "requests"), turn: make(chan struct{}, 1)}, nil
+	return &RequestStore{newTables(&o, pool, "requests")}, nil
 }
 
 // Close ends the watching and closes the connections. It is called once.
@@ -52,108 +45,6 @@ func (r *RequestStore) Close() error {
 	r.watch.close()
 	r.pool.Close()
 	return nil
-}
-
-// Changed returns a channel that the next change closes.
-func (r *RequestStore) Changed() <-chan struct{} { return r.watch.changed() }
-
-// errSame ends a transaction that changed nothing, so that nobody is notified.
-var errSame = errors.New("nothing was changed")
-
-// A lostCommit is the error of a transaction whose end may have reached the server.
-type lostCommit struct{ error }
-
-func (e lostCommit) Unwrap() error { return e.error }
-
-// change runs do in a transaction that has the lock of the requests.
-func (r *RequestStore) change(ctx context.Context, do func(pgx.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Patience) // a change is short, and whole or not at all
-	defer cancel()
-	// One at a time: if the bridge is frozen, those that wait would get the lock in turn,
-	// and each would keep it from the others until the server ends it.
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return classed(ctx.Err())
-	}
-	xid, err := r.transact(ctx, do)
-	if lost := (lostCommit{}); errors.As(err, &lost) {
-		if err = r.settle(context.WithoutCancel(ctx), xid); err != nil {
-			err = fmt.Errorf("%w; whether it was kept is not known: %w", lost.error, err)
-		}
-	}
-	if err == nil {
-		r.watch.now()
-	}
-	return err
-}
-
-func (r *RequestStore) transact(ctx context.Context, do func(pgx.Tx) error) (xid string, err error) {
-	t, err := r.pool.Begin(ctx)
-	if err != nil {
-		return "", classed(err)
-	}
-	defer t.Rollback(ctx)
-	var n int64
-	if err := t.QueryRow(ctx, "UPDATE heads SET changes = changes + 1 WHERE name = 'requests' RETURNING changes, pg_current_xact_id()::text").Scan(&n, &xid); err != nil {
-		return xid, classed(err)
-	}
-	if err := do(t); err != nil {
-		return xid, classedBut(err)
-	}
-	if _, err := t.Exec(ctx, "SELECT pg_notify($1, $2)", r.watch.channel, strconv.FormatInt(n, 10)); err != nil {
-		return xid, classed(err)
-	}
-	err = t.Commit(ctx)
-	if err != nil && !certain(err) {
-		return xid, lostCommit{classed(err)}
-	}
-	return xid, classed(err)
-}
-
-// settle returns nil if a transaction was committed whose end may have reached the
-// server. Behind the lock it is over.
-func (r *RequestStore) settle(ctx context.Context, xid string) error {
-	for until := time.Now().Add(2 * r.o.Patience); ; {
-		status, err := r.status(ctx, xid)
-		switch {
-		case err == nil && status == "committed":
-			return nil
-		case err == nil:
-			return ledger.Unavailable("it was not kept")
-		case time.Now().After(until):
-			return err
-		}
-		if !pause(r.watch.ctx, againAfter) {
-			return ledger.ErrClosed
-		}
-	}
-}
-
-func (r *RequestStore) status(ctx context.Context, xid string) (status string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, r.o.Patience)
-	defer cancel()
-	t, err := r.pool.Begin(ctx)
-	if err != nil {
-		return "", classed(err)
-	}
-	defer t.Rollback(ctx)
-	if _, err = t.Exec(ctx, "SELECT 1 FROM heads WHERE name = 'requests' FOR UPDATE"); err == nil {
-		err = t.QueryRow(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", xid).Scan(&status)
-	}
-	return status, classed(err)
-}
-
-// classedBut classes errors of the database, and leaves those of callers alone.
-func classedBut(err error) error {
-	if fromServer(err) {
-		return classed(err)
-	}
-	return err
 }
 
 // Put stores a new request.

@@ -74,6 +74,10 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%v became %v", row.err, err)
 		}
 	}
+	// The same error is of records, requests and documents: it says only what is wrong.
+	if err := classed(context.DeadlineExceeded); strings.Contains(err.Error(), "audit log") || !errors.Is(fmt.Errorf("x: %w", err), ledger.ErrUnavailable) {
+		t.Errorf("a time-out became %v", err)
+	}
 	if !certain(fmt.Errorf("x: %w", &pgconn.PgError{SeverityUnlocalized: "ERROR"})) || certain(&pgconn.PgError{SeverityUnlocalized: "FATAL"}) || certain(io.EOF) {
 		t.Error("only a statement that was refused says that nothing was committed")
 	}

@@ -2,30 +2,27 @@ package pins
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
-	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/bridge/filelock"
 	"codemode-bridge/profiles"
 )
 
 const (
 	fileVersion = 1
-	maxFile     = 64 << 20  // bytes
-	maxKept     = 256 << 10 // bytes of one definition; of a larger one the digest is kept
-	maxTools    = 20_000    // of one server, that were ever there
-	lockWait    = 10 * time.Second
+	maxFile     = 64 << 20         // bytes
+	maxKept     = 256 << 10        // bytes of one definition; of a larger one the digest is kept
+	maxTools    = 20_000           // of one server, that were ever there
+	patience    = 20 * time.Second // with a store, its lock included
 )
 
 // The file, see the package comment.
@@ -68,7 +65,7 @@ type (
 // A cachedFile is a server's file as it was last read or written.
 type cachedFile struct {
 	file *file
-	info fs.FileInfo // nil if there was no file
+	text []byte // nil if there was none
 }
 
 // key returns the name under which a file has a tool: files hold UTF-8 only.
@@ -103,6 +100,14 @@ func keep(d catalog.Definition) *definition {
 	return &definition{d.Name, d.Title, d.Description, d.Input, d.Output, a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld}
 }
 
+// digest returns that of the definition; empty if there is none.
+func (v *snapshot) digest() string {
+	if v == nil {
+		return ""
+	}
+	return v.Digest
+}
+
 // whole returns the definition; nil if it is not kept.
 func (v *snapshot) whole() *catalog.Definition {
 	if v == nil || v.Definition == nil {
@@ -131,30 +136,34 @@ func (f *file) rule(name string, rules Rules, c terms) Reaction {
 }
 
 // wouldChange reports whether observe would change anything.
-func (f *file) wouldChange(listed []catalog.Definition, rules Rules, c terms) bool {
-	pending := 0
+func (f *file) wouldChange(listed []catalog.Definition, rules Rules, c terms, mine sightings) bool {
+	there := make(map[string]bool, len(listed))
 	for _, d := range listed {
-		e, ok := f.Tools[key(d.Name)]
-		switch {
+		name := key(d.Name)
+		there[name] = true
+		e, ok := f.Tools[name]
+		switch allow := ok && f.rule(name, rules, c) == Allow; {
 		case !ok && len(f.Tools) >= maxTools: // judge holds it
-		case !ok, e.current().Digest != d.Digest():
+		case !ok:
 			return true
-		case e.Seen != nil:
-			if pending++; e.Blocked == nil && f.rule(key(d.Name), rules, c) == Allow {
+		case e.current().Digest != d.Digest():
+			if !mine.elsewhere(name, e.Accepted.digest(), e.Seen.digest(), d.Digest(), allow) {
 				return true
 			}
+		case e.Seen != nil && e.Blocked == nil && allow:
+			return true
 		}
 	}
-	for _, e := range f.Tools {
-		if e.Seen != nil {
-			pending--
+	for name, e := range f.Tools {
+		if e.Seen != nil && !there[name] && mine.went(name) {
+			return true
 		}
 	}
-	return pending < 0 // something that waits is gone
+	return false
 }
 
 // observe stores what is listed, and returns what changed.
-func (f *file) observe(server string, listed []catalog.Definition, rules Rules, c terms, now time.Time) []Event {
+func (f *file) observe(server string, listed []catalog.Definition, rules Rules, c terms, mine sightings, now time.Time) []Event {
 	var events []Event
 	first := len(f.Tools) == 0
 	there := make(map[string]bool, len(listed))
@@ -172,6 +181,9 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 				events = append(events, Event{Server: server, Tool: d.Name, Kind: Appeared, To: digest, Reaction: hold})
 			}
 		} else if was := e.current().Digest; was != digest {
+			if mine.elsewhere(name, e.Accepted.digest(), e.Seen.digest(), digest, f.rule(name, rules, c) == Allow) {
+				continue
+			}
 			step := Event{Server: server, Tool: d.Name, Kind: Differs, From: was, To: digest, Reaction: f.rule(name, rules, c)}
 			if e.Accepted != nil && e.Accepted.Digest == digest {
 				e.Seen, step.Kind, step.Reaction = nil, Returned, Allow
@@ -186,7 +198,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 	}
 	for name, e := range f.Tools {
 		switch {
-		case there[name] || e.Seen == nil:
+		case there[name] || e.Seen == nil || !mine.went(name):
 		case e.Accepted == nil && e.Blocked == nil: // it came and went unaccepted
 			delete(f.Tools, name)
 		case e.Accepted != nil:
@@ -288,59 +300,51 @@ func (f *file) unreviewed(server, name string, c terms) UnreviewedTool {
 	return w
 }
 
-func (s *Store) path(server string) string {
-	return filepath.Join(s.dir, "server-"+server+".json")
-}
+// documentName is the name of a server's file.
+func documentName(server string) string { return "server-" + server + ".json" }
 
 // readLocked returns a server's file, from memory if it has not changed. The caller
 // must not modify it. The file of an unknown server is empty.
 func (s *Store) readLocked(server string) (*file, error) {
-	known := s.loaded[server]
-	if s.dir == "" {
-		if known == nil {
-			known = &cachedFile{file: &file{fileVersion, server, map[string]*pin{}}}
-			s.loaded[server] = known
-		}
-		return known.file, nil
-	}
-	info, err := os.Lstat(s.path(server))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		info = nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", s.path(server))
-	}
-	if known != nil && (info == nil && known.info == nil || info != nil && known.info != nil &&
-		os.SameFile(info, known.info) && info.Size() == known.info.Size() && info.ModTime().Equal(known.info.ModTime())) {
-		return known.file, nil
-	}
-	f, err := s.parse(server, info != nil)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	text, err := s.textLocked(ctx, s.documents.Read, server)
+	s.failed = err != nil
 	if err != nil {
 		return nil, err
 	}
-	s.loaded[server] = &cachedFile{f, info}
+	if known := s.loaded[server]; known != nil && (known.text == nil) == (text == nil) && bytes.Equal(known.text, text) {
+		return known.file, nil
+	}
+	f, err := s.parse(server, text)
+	if err != nil {
+		return nil, err
+	}
+	s.loaded[server] = &cachedFile{f, text}
 	return f, nil
 }
 
-// parse reads a server's file anew; the caller may modify what it returns.
-func (s *Store) parse(server string, exists bool) (*file, error) {
+// textLocked returns the text of a server's file, or the one that it begins with; nil if
+// there is neither.
+func (s *Store) textLocked(ctx context.Context, read func(context.Context, string) ([]byte, error), server string) ([]byte, error) {
+	text, err := read(ctx, documentName(server))
+	if errors.Is(err, fs.ErrNotExist) && s.beginnings != nil {
+		text, err = s.beginnings.Read(ctx, documentName(server))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// parse reads a server's file; the caller may modify what it returns.
+func (s *Store) parse(server string, text []byte) (*file, error) {
 	f := &file{fileVersion, server, map[string]*pin{}}
-	if !exists {
+	if text == nil {
 		return f, nil
 	}
-	in, err := os.Open(s.path(server))
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if err := f.parse(raw, server); err != nil {
-		return nil, fmt.Errorf("%s: %w (put it right, or remove it to begin anew)", s.path(server), err)
+	if err := f.parse(text, server); err != nil {
+		return nil, fmt.Errorf("%s: %w (put it right, or remove it to begin anew)", filepath.Join(s.where, documentName(server)), err)
 	}
 	return f, nil
 }
@@ -377,73 +381,58 @@ func (f *file) parse(raw []byte, server string) error {
 // changeLocked changes a server's file under the lock of all processes. If
 // change fails, or the file can't be written, nothing is changed.
 func (s *Store) changeLocked(server string, change func(*file) error) error {
-	if s.dir == "" {
-		f, err := s.readLocked(server)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var kept cachedFile
+	err := s.documents.Change(ctx, documentName(server), func(old []byte) ([]byte, error) {
+		text, err := s.textLocked(ctx, func(context.Context, string) ([]byte, error) {
+			if old == nil {
+				return nil, fs.ErrNotExist
+			}
+			return old, nil
+		}, server)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return change(f) // which has changed nothing where it fails
+		f, err := s.parse(server, text)
+		if err != nil {
+			return nil, err
+		}
+		if err := change(f); err != nil {
+			return nil, err
+		}
+		if text, err = f.text(); err != nil {
+			return nil, err
+		}
+		kept = cachedFile{f, text}
+		return text, nil
+	})
+	if err == nil {
+		s.loaded[server] = &kept
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	unlock, err := filelock.Wait(filepath.Join(s.dir, "lock"), lockWait)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	_, err = os.Lstat(s.path(server))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := s.parse(server, err == nil)
-	if err != nil {
-		return err
-	}
-	if err := change(f); err != nil {
-		return err
-	}
-	info, err := s.write(server, f)
-	if err != nil {
-		return err
-	}
-	s.loaded[server] = &cachedFile{f, info}
-	return nil
+	return err
 }
 
-// write replaces a server's file as a whole or not at all.
-func (s *Store) write(server string, f *file) (fs.FileInfo, error) {
+// text returns a file as it is written.
+func (f *file) text() ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(f); err != nil {
-		return nil, err
-	}
-	if text.Len() > maxFile {
-		return nil, fmt.Errorf("%d bytes are more than the %d that are kept", text.Len(), maxFile)
-	}
-	if err := atomicfile.Write(s.path(server), text.Bytes()); err != nil {
-		return nil, err
-	}
-	return os.Lstat(s.path(server))
+	err := e.Encode(f)
+	return text.Bytes(), err
 }
 
+// removeLocked drops a server's file. Where files begin with what this machine had, an
+// empty one stays, so that it does not begin again with that.
 func (s *Store) removeLocked(server string) error {
-	if s.dir == "" {
-		delete(s.loaded, server)
-		return nil
-	}
-	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	unlock, err := filelock.Wait(filepath.Join(s.dir, "lock"), lockWait)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	delete(s.loaded, server)
-	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	delete(s.mine, server)
+	return s.documents.Change(ctx, documentName(server), func([]byte) ([]byte, error) {
+		if s.beginnings == nil {
+			return nil, nil
+		}
+		return (&file{fileVersion, server, map[string]*pin{}}).text()
+	})
 }

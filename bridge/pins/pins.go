@@ -42,6 +42,13 @@
 // [1] Changed, if it was accepted by the lock. A line that nobody has accepted makes
 // nothing looser. Where a lock file is about a server, Rules that say Allow mean Ask.
 //
+// # On several machines
+//
+// Bridges that share a store ([OpenShared]) may list different tools under one server's
+// name: their machines have different versions of it. Each writes down what it lists once,
+// and does not take back what another has written: so they do not write in turns for ever.
+// What a bridge lists counts for it as always: if that is not what was accepted, it is held.
+//
 // # On disk
 //
 // The folder has one file for each server, server-NAME.json, of mode 0600:
@@ -69,6 +76,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/documents"
 )
 
 // A Reaction is what becomes of a tool whose present definition nobody has
@@ -149,13 +157,17 @@ var (
 	ErrChanged = errors.New("the tool has changed again meanwhile")
 )
 
-// A Store is a folder of pins. Any number of goroutines and processes may use
-// it.
+// A Store is the pins of a configuration. Any number of goroutines and processes may use
+// them.
 type Store struct {
-	dir string // empty: in memory
+	documents  documents.Store
+	where      string          // the documents are, for people
+	beginnings documents.Store // what documents begin with; nil: with nothing
 
 	mu         sync.Mutex
 	loaded     map[string]*cachedFile // by server
+	failed     bool                   // the last read
+	mine       map[string]sightings   // by server; nil if all bridges list the same tools
 	lockPath   string                 // codemode.lock; empty for none: see CompareWith
 	identities map[string]string      // of the configured servers
 	lock       *cachedLock            // nil before it is read
@@ -163,7 +175,26 @@ type Store struct {
 
 // Open returns the store in a folder, which is made when something is written.
 // An empty name keeps pins in memory.
-func Open(dir string) *Store { return &Store{dir: dir, loaded: map[string]*cachedFile{}} }
+func Open(dir string) *Store {
+	d := documents.Memory()
+	if dir != "" {
+		d = documents.Folder(dir)
+	}
+	return &Store{documents: d, where: dir, loaded: map[string]*cachedFile{}}
+}
+
+// OpenShared returns the store in documents that bridges on several machines share, at a
+// place that is named for people. A server of which they have nothing yet begins with what
+// this machine had in a folder, if that is not empty.
+func OpenShared(d documents.Store, where, dir string) *Store {
+	s := &Store{documents: d, where: where, loaded: map[string]*cachedFile{}, mine: map[string]sightings{}}
+	if dir != "" {
+		s.beginnings = documents.Folder(dir)
+	} else {
+		s.beginnings = documents.Memory()
+	}
+	return s
+}
 
 // Observe compares what a server lists with what was accepted, stores what is new,
 // and returns the standing of each tool by its raw name. Events are those that
@@ -175,7 +206,8 @@ func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules,
 	f, err := s.readLocked(server)
 	var c terms
 	if err == nil {
-		if c = s.termsOnLocked(server, f); !f.wouldChange(listed, rules, c) {
+		if c = s.termsOnLocked(server, f); !f.wouldChange(listed, rules, c, s.mineLocked(server)) {
+			s.sawLocked(server, listed, f)
 			return f.judge(listed, rules, c), nil, nil
 		}
 	}
@@ -183,13 +215,14 @@ func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules,
 	if err == nil {
 		err = s.changeLocked(server, func(f *file) error {
 			c = s.termsOnLocked(server, f)
-			events = f.observe(server, listed, rules, c, now)
+			events = f.observe(server, listed, rules, c, s.mineLocked(server), now)
 			return nil
 		})
 	}
 	if err != nil {
 		return unreadable(server, listed, rules, err), nil, fmt.Errorf("pinning the tools of server %s: %w", server, err)
 	}
+	s.sawLocked(server, listed, s.loaded[server].file)
 	return s.loaded[server].file.judge(listed, rules, c), events, nil
 }
 
@@ -359,14 +392,67 @@ func (s *Store) Unreviewed(servers []string) ([]UnreviewedTool, error) {
 }
 
 // Watch calls changed whenever a process, this one included, has changed the pins or the
-// lock file, until ctx ends.
+// lock file, and now and then while the pins cannot be read, until ctx ends. It makes one
+// call at a time.
 func (s *Store) Watch(ctx context.Context, changed func()) {
 	s.mu.Lock()
 	lock := s.lockPath
 	s.mu.Unlock()
-	if s.dir == "" && lock == "" {
-		<-ctx.Done()
+	var turn sync.Mutex
+	tell := func() {
+		turn.Lock()
+		defer turn.Unlock()
+		changed()
+	}
+	var all sync.WaitGroup
+	all.Go(func() { s.documents.Watch(ctx, tell) })
+	if lock != "" {
+		all.Go(func() { follow(ctx, lock, tell) })
+	}
+	if s.mine != nil {
+		all.Go(func() { s.retry(ctx, tell) })
+	}
+	all.Wait()
+}
+
+// retry calls changed now and then while the last read of pins has failed: a database that
+// is back tells nobody.
+func (s *Store) retry(ctx context.Context, changed func()) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		failed := s.failed
+		s.mu.Unlock()
+		if failed {
+			changed()
+		}
+	}
+}
+
+// mineLocked returns the sightings of a server.
+func (s *Store) mineLocked(server string) sightings {
+	if my := s.mine[server]; my != nil || s.mine == nil {
+		return my
+	}
+	return sightings{}
+}
+
+// sawLocked notes what is listed of a server and written in its file.
+func (s *Store) sawLocked(server string, listed []catalog.Definition, f *file) {
+	if s.mine == nil {
 		return
 	}
-	follow(ctx, s.dir, lock, changed)
+	my := make(sightings, len(listed))
+	for _, d := range listed {
+		if e := f.Tools[key(d.Name)]; e != nil {
+			my[key(d.Name)] = sighting{d.Digest(), e.Accepted.digest()}
+		}
+	}
+	s.mine[server] = my
 }

@@ -517,8 +517,8 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("what was read can't be read again: %v", err)
 		}
 		listed := []catalog.Definition{tool("a", "x"), tool("b", "y")}
-		read.observe("fs", listed, usual, terms{}, noon)
-		if read.wouldChange(listed, usual, terms{}) {
+		read.observe("fs", listed, usual, terms{}, nil, noon)
+		if read.wouldChange(listed, usual, terms{}, nil) {
 			t.Error("what was taken down would be taken down again")
 		}
 		for _, e := range read.Tools {

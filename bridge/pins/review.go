@@ -36,6 +36,31 @@ func (r Reviewer) Block(ctx context.Context, w UnreviewedTool, by, channel strin
 	return r.decide(ctx, ledger.ToolBlocked, w, by, channel, r.Store.Block)
 }
 
+// An ObjectionError says why accepting a tool would not let its calls through.
+type ObjectionError struct{ why string }
+
+func (e *ObjectionError) Error() string { return e.why }
+
+// Decide accepts or blocks the definition with that digest. The error is ErrUnknown,
+// ErrChanged, an [ObjectionError], or says what failed.
+func (r Reviewer) Decide(ctx context.Context, accept bool, server, tool, digest, by, channel string) error {
+	w, ok, err := r.Store.Find(server, tool)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return ErrUnknown
+	}
+	w.Digest = digest
+	if !accept {
+		return r.Block(ctx, w, by, channel)
+	}
+	if why := r.Store.Objection(server, tool, digest); why != "" {
+		return &ObjectionError{why}
+	}
+	return r.Accept(ctx, w, by, channel)
+}
+
 func (r Reviewer) decide(ctx context.Context, event ledger.Event, w UnreviewedTool, by, channel string, do func(server, tool, digest, by string, now time.Time) error) error {
 	is, ok, err := r.Store.Find(w.Server, w.Tool)
 	switch {
@@ -57,6 +82,20 @@ func (r Reviewer) decide(ctx context.Context, event ledger.Event, w UnreviewedTo
 		r.Recorder.Enqueue(ctx, rec)
 	}
 	return err
+}
+
+// Count counts the tools of some servers that wait for review, and those that were
+// blocked.
+func (s *Store) Count(servers []string) (unreviewed, blocked int, err error) {
+	waiting, err := s.Unreviewed(servers)
+	for _, w := range waiting {
+		if w.State == Blocked {
+			blocked++
+		} else {
+			unreviewed++
+		}
+	}
+	return unreviewed, blocked, err
 }
 
 // Then returns what becomes of the tool under its server's rules until somebody

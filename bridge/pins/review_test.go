@@ -130,3 +130,33 @@ func TestRecordsAreBounded(t *testing.T) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
 }
+
+// A decision is about the definition that was seen, and not about one that the lock file
+// objects to.
+func TestDecide(t *testing.T) {
+	l := newLocked(t, Open(""))
+	one, two := tool("read", "Reads."), tool("read", "Reads more.")
+	observe(t, l.Store, usual, one)
+	observe(t, l.Store, usual, two)
+	r := Reviewer{l.Store, new(notebook)}
+	if err := r.Decide(t.Context(), true, "fs", "write", two.Digest(), "ann", "page"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a tool that is not there: %v", err)
+	}
+	if err := r.Decide(t.Context(), true, "fs", "read", one.Digest(), "ann", "page"); !errors.Is(err, ErrChanged) {
+		t.Errorf("another definition: %v", err)
+	}
+	l.has(t, isThis, one)
+	var objection *ObjectionError
+	if err := r.Decide(t.Context(), true, "fs", "read", two.Digest(), "ann", "page"); !errors.As(err, &objection) || !strings.Contains(err.Error(), "another definition") {
+		t.Errorf("what the lock file has otherwise: %v", err)
+	}
+	if n, blocked, err := l.Count([]string{"fs"}); n != 1 || blocked != 0 || err != nil {
+		t.Errorf("%d wait and %d are blocked, %v", n, blocked, err)
+	}
+	if err := r.Decide(t.Context(), false, "fs", "read", two.Digest(), "ann", "page"); err != nil {
+		t.Error(err)
+	}
+	if n, blocked, err := l.Count([]string{"fs"}); n != 0 || blocked != 1 || err != nil {
+		t.Errorf("%d wait and %d are blocked, %v", n, blocked, err)
+	}
+}

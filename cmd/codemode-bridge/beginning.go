@@ -17,6 +17,11 @@ import (
 
 // history knows what was confirmed of this user's configuration files.
 func history(con *console) *pending.History {
+	return &pending.History{Env: con.Env, Policy: con.policy, Shared: con.shared.Confirmed}
+}
+
+// historyHere knows what was confirmed on this machine.
+func historyHere(con *console) *pending.History {
 	return &pending.History{Env: con.Env, Policy: con.policy}
 }
 

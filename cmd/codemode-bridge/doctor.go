@@ -11,7 +11,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/login"
-	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cautions"
@@ -165,16 +164,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: servecmd.MayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
 		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Database: storecmd.Named(cfg.Audit), Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, con, cfg) }},
 		Review: func() (unreviewed, blocked int, err error) {
-			waiting, err := openPins(con, cfg).Unreviewed(cfg.ServerNames())
-			for _, w := range waiting {
-				switch w.State {
-				case pins.Blocked:
-					blocked++
-				case pins.New, pins.Changed, pins.Unknown:
-					unreviewed++
-				}
-			}
-			return unreviewed, blocked, err
+			return openPins(con, cfg).Count(cfg.ServerNames())
 		},
 	}
 	if auth := cfg.HTTP.Auth; !auth.IsZero() {

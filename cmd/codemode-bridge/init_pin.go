@@ -37,7 +37,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	if err != nil {
 		return fmt.Errorf("recording which tools are pinned (--pin=false does without): %w", err)
 	}
-	store, by := pins.Open(pinFolder(con, cfg.File)), thisUser()
+	store, by := con.shared.Pins(cfg, pinFolder(con, cfg.File)), thisUser()
 	for _, s := range on {
 		if s.Unpinned != "" {
 			continue

@@ -52,9 +52,9 @@ func mainCode() int {
 		os.Exit(cli.ExitInterrupted)
 	}()
 	con := &console{Console: cli.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv}}
-	root := rootCommand(con)
-	err := root.ExecuteContext(ctx)
-	return con.exitCode(err)
+	con.shared = storecmd.NewShared(func(ctx context.Context, cfg *config.Config) (config.Audit, error) { return sharedPlace(ctx, con, cfg) })
+	defer con.shared.Close()
+	return con.exitCode(rootCommand(con).ExecuteContext(ctx))
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -64,10 +64,11 @@ var errInterrupted = errors.New("interrupted")
 type console struct {
 	cli.Console
 
-	configPath  string          // --config
-	environment string          // --env: which overlay of the configuration applies
-	logFile     string          // --log
-	replica     string          // --name of serve
+	configPath  string // --config
+	environment string // --env: which overlay of the configuration applies
+	logFile     string // --log
+	replica     string // --name of serve
+	shared      *storecmd.Shared
 	asked       *secrets.Memory // of a command that needs secrets more than once; nil: none
 
 	// covers returns an error for an edit of the configuration that the windows of

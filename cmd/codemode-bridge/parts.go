@@ -29,6 +29,7 @@ import (
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
 	"codemode-bridge/cmd/codemode-bridge/running"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 	"codemode-bridge/profiles"
@@ -197,7 +198,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 		p.mu.Lock()
 		p.cfg = cfg
 		p.mu.Unlock()
-		p.pins.CompareWith(lockfile.Path(cfg.File), portable(cfg, p.env))
+		p.pins.CompareWith(lockfile.Path(cfg.File), storecmd.Portable(cfg, p.env))
 		p.upstreams.Apply(p.specs(cfg))
 	})
 }

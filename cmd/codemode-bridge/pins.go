@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 )
 
@@ -31,18 +32,27 @@ func pinFolder(con *console, file string) string {
 
 // openPins opens the pins of a configuration, which its lock file adds to.
 func openPins(con *console, cfg *config.Config) *pins.Store {
-	store := pins.Open(pinFolder(con, cfg.File))
-	store.CompareWith(lockfile.Path(cfg.File), portable(cfg, con.Env))
+	store := con.shared.Pins(cfg, pinFolder(con, cfg.File))
+	store.CompareWith(lockfile.Path(cfg.File), storecmd.Portable(cfg, con.Env))
 	return store
 }
 
-// portable returns what tells each server on any machine, by name.
-func portable(cfg *config.Config, env config.Env) map[string]string {
-	are := make(map[string]string, len(cfg.Servers))
-	for name, s := range cfg.Servers {
-		are[name] = s.Portable(cfg, env)
+// sharedPlace returns the store that a configuration shares documents in: that of what was
+// last confirmed here, if an edit waits for an approver.
+func sharedPlace(ctx context.Context, con *console, cfg *config.Config) (config.Audit, error) {
+	change, err := historyHere(con).Judge(cfg, nil)
+	if err == nil && change != nil {
+		if cfg = change.Old; cfg == nil {
+			err = refusal(change, "")
+		}
 	}
-	return are
+	if err == nil {
+		cfg, err = con.withSecretsInForce(ctx, cfg, storecmd.Pointers...)
+	}
+	if err != nil {
+		return config.Audit{}, err
+	}
+	return cfg.Audit, nil
 }
 
 // lockProblem says why the lock file of a configuration cannot be read.
@@ -80,7 +90,7 @@ func toolCommands(con *console) *toolscmd.Bridge {
 		List: func(ctx context.Context, cfg *config.Config) (map[string]toolscmd.Listing, error) {
 			return listAll(ctx, con, cfg)
 		},
-		Identities: func(cfg *config.Config) map[string]string { return portable(cfg, con.Env) },
+		Identities: func(cfg *config.Config) map[string]string { return storecmd.Portable(cfg, con.Env) },
 		Admin: func(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
 			return whoReviews(ctx, con, cfg, fromStdin)
 		},
@@ -181,26 +191,14 @@ func (o toolsOf) decide(ctx context.Context, accept bool, server, tool, digest, 
 	if o.config().Servers[server] == nil {
 		return admin.ErrUnknown
 	}
-	w, ok, err := o.pins.Find(server, tool)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return admin.ErrUnknown
-	}
-	if why := o.pins.Objection(server, tool, digest); accept && why != "" {
-		return &approval.RefusedError{Err: errors.New(why)}
-	}
-	w.Digest = digest
-	do := pins.Reviewer.Block
-	if accept {
-		do = pins.Reviewer.Accept
-	}
-	switch err := do(pins.Reviewer{Store: o.pins, Recorder: o.recorder}, ctx, w, by, channel); {
+	err := pins.Reviewer{Store: o.pins, Recorder: o.recorder}.Decide(ctx, accept, server, tool, digest, by, channel)
+	switch objection := (*pins.ObjectionError)(nil); {
 	case errors.Is(err, pins.ErrChanged):
 		return admin.ErrChanged
 	case errors.Is(err, pins.ErrUnknown):
 		return admin.ErrUnknown
+	case errors.As(err, &objection):
+		return &approval.RefusedError{Err: err}
 	case err != nil:
 		return err
 	}

@@ -30,8 +30,8 @@ func (con *console) withSecrets(ctx context.Context, cfg *config.Config, below .
 
 // withSecretsInForce is withSecrets for a configuration of which nothing waits: one that
 // somebody has just confirmed, or with which a bridge begins.
-func (con *console) withSecretsInForce(ctx context.Context, cfg *config.Config) (*config.Config, error) {
-	all := cfg.References()
+func (con *console) withSecretsInForce(ctx context.Context, cfg *config.Config, below ...string) (*config.Config, error) {
+	all := cfg.References(below...)
 	if len(all) == 0 {
 		return cfg, nil
 	}

@@ -49,6 +49,7 @@ func Of(cfg *config.Config) []Caution {
 		}
 	}
 	l.tokens()
+	l.store()
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
 		l.environment(s, name)
@@ -93,6 +94,28 @@ func (l *looker) tokens() {
 			l.at("/http/tokens/"+strconv.Itoa(i), fmt.Sprintf("no entry of access holds for the token %s: whoever has it is shown no tool", t.Name),
 				fmt.Sprintf(`add one, such as {"tokens": [%q], "profiles": [...]}, or remove the token`, t.Name))
 		}
+	}
+}
+
+// store looks at the address of a database.
+func (l *looker) store() {
+	if l.cfg.Store.IsZero() {
+		return
+	}
+	if l.cfg.ID == "" {
+		l.at("/store", "the store is shared, and what is accepted of tools and confirmed of this configuration stays on this machine, since it has no id",
+			`write "id": "team", the same on every machine that has this configuration`)
+	}
+	at, err := url.Parse(l.cfg.Store.Reveal())
+	if err != nil {
+		return // another check says so
+	}
+	host := cmp.Or(at.Query().Get("host"), at.Hostname())
+	ip, err := netip.ParseAddr(host)
+	local := host == "" || host == "localhost" || strings.HasPrefix(host, "/") || err == nil && ip.IsLoopback()
+	if !local && at.Query().Get("sslmode") == "" {
+		l.at("/store", "the connection to the database is encrypted only if its server offers that, and nobody checks whose server it is",
+			"add ?sslmode=verify-full to the address, and sslrootcert=FILE if its certificate is your own")
 	}
 }
 

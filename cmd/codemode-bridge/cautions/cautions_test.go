@@ -130,3 +130,18 @@ func TestTokensWithoutAccess(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A store on another machine is to be reached encrypted, and shared by an id.
+func TestCautionsOfStores(t *testing.T) {
+	for address, want := range map[string]int{
+		"postgres://me:${KEY}@db.example/x": 1, "postgres://me:${KEY}@db.example/x?sslmode=require": 0, "postgres://localhost/x": 0, "postgres://127.0.0.1:5432/x": 0,
+		"postgres://[::1]/x": 0, "postgres:///x?host=/run/postgresql": 0, "postgres:///x?host=db.example": 1, "postgres://10.0.0.7/x": 1,
+	} {
+		if got := of(t, `{"id": "team", "store": "`+address+`"}`); len(got) != want || want > 0 && !strings.Contains(got[0], "encrypted only if") {
+			t.Errorf("%s: %q", address, got)
+		}
+		if got := of(t, `{"store": "`+address+`"}`); len(got) != want+1 || !strings.Contains(got[0], "it has no id") {
+			t.Errorf("%s without an id: %q", address, got)
+		}
+	}
+}
