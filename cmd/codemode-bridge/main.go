@@ -14,8 +14,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -26,7 +24,9 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/accesscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
+	"codemode-bridge/cmd/codemode-bridge/versioncmd"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
 
@@ -94,7 +94,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), versionCommand(con))
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), (&versioncmd.Program{Console: &con.Console, Build: built(), Worker: worker, Protocols: mcp.SupportedProtocolVersions()}).Command())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.
@@ -111,43 +111,8 @@ func rootCommand(con *console) *cobra.Command {
 	return root
 }
 
-func versionCommand(con *console) *cobra.Command {
-	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			line := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-			words := []string{line["go"], line["platform"]}
-			if built := revision(); built != "" {
-				line["revision"] = built
-				words = append(words, "commit "+built)
-			}
-			if con.JSON {
-				return con.PrintJSON(line)
-			}
-			_, err := fmt.Fprintf(con.Out, "codemode-bridge %s (%s)\n", version, strings.Join(words, ", "))
-			return err
-		},
-	}
-	con.JSONFlag(c)
-	return c
-}
-
-// revision is the commit that the program was built from, with "-modified" if files
-// differed from it; empty if that is not known.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if commit != "" || !ok {
-		return commit
-	}
-	of := map[string]string{}
-	for _, s := range info.Settings {
-		of[s.Key] = s.Value
-	}
-	if of["vcs.modified"] == "true" {
-		return of["vcs.revision"] + "-modified"
-	}
-	return of["vcs.revision"]
-}
+// built is what this program was built from.
+func built() versioncmd.Build { return versioncmd.Build{Version: version, Commit: commit} }
 
 // exitCode prints err for a person, unless the command has done so, and returns the
 // code with which the program exits.
