@@ -52,6 +52,10 @@ func (m *Metrics) count(r *ledger.Record) {
 		if r.Outcome != ledger.Done && strings.HasPrefix(r.Error, noMemory) {
 			m.limitRefusals.WithLabelValues(limitWorkers).Inc()
 		}
+	case ledger.Intent:
+		for _, outcome := range []string{ledger.Done, ledger.Failed, ledger.Unknown} { // so that the first one of a kind is an increase
+			m.calls.WithLabelValues(m.profiles.label(r.Profile), m.servers.label(r.Server), word(r.Disposition, dispositions), outcome)
+		}
 	case ledger.Outcome, ledger.Refusal:
 		m.countCall(r)
 	case ledger.Asked:
