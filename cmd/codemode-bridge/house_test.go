@@ -210,7 +210,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/evalcmd":      {"bridge/approval", "bridge/canon", "bridge/evalview", "bridge/scripts", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/logging":      {"bridge/config", "bridge/logfile", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/versioncmd":   {"cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/versioncmd":   {"bridge/instance", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/running":      {"bridge/canon", "bridge/config", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/jsonc", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/storecmd":     {"bridge/approval", "bridge/config", "bridge/ledger", "bridge/pgstore", "bridge/sqlstore", "cmd/codemode-bridge/cli"},

@@ -20,6 +20,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/cmd/codemode-bridge/accesscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
@@ -94,7 +95,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), (&versioncmd.Program{Console: &con.Console, Build: built(), Worker: worker, Protocols: mcp.SupportedProtocolVersions()}).Command())
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.
@@ -113,6 +114,11 @@ func rootCommand(con *console) *cobra.Command {
 
 // built is what this program was built from.
 func built() versioncmd.Build { return versioncmd.Build{Version: version, Commit: commit} }
+
+// programOf gives package versioncmd access to the program.
+func programOf(con *console) *versioncmd.Program {
+	return &versioncmd.Program{Console: &con.Console, Build: built(), Worker: worker, Folders: func() (instance.Folders, error) { return instanceFolders(con) }, Protocols: mcp.SupportedProtocolVersions()}
+}
 
 // exitCode prints err for a person, unless the command has done so, and returns the
 // code with which the program exits.

@@ -87,6 +87,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	}
 	p.desk.with = withConfig(cfg, con.Env)
 	p.reloads = newReloads(con, p, cfg)
+	p.log.Info("bridge begins", "version", version, "commit", built().Revision(), "worker", program)
 	counts := p.newMetrics(cfg.Metrics, lives)
 	cache := cacheFolder(con, cfg.File)
 	p.pins = openPins(con, cfg)

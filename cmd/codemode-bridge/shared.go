@@ -71,7 +71,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 		return err
 	}
 	defer listener.Close()
-	shared := instance.New(listener, instance.Options{Version: version, Log: logging.Dir(con.Env), Linger: timeDuration(cfg.Windows.Linger)})
+	shared := instance.New(listener, instance.Options{Version: version, Commit: built().Revision(), Log: logging.Dir(con.Env), Linger: timeDuration(cfg.Windows.Linger)})
 	con.Err = shared.Stderr()
 	con.covers = func(cfg *config.Config, lookedNow []string) error {
 		if shared.OnlyOne() {

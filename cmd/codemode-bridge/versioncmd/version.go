@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,8 @@ type Program struct {
 	Build
 	// Worker is where the worker is; the error says why it is not there.
 	Worker func() (string, error)
+	// Folders are those in which windows meet.
+	Folders func() (instance.Folders, error)
 	// Protocols are the versions of MCP that clients may speak, the newest first.
 	Protocols []string
 }

@@ -13,8 +13,7 @@ import (
 // askTime bounds the question to a worker.
 const askTime = 10 * time.Second
 
-// AskWorker asks the worker at a path which version it is. Workers of releases before
-// 0.2 do not say.
+// AskWorker asks the worker at a path which version it is.
 func AskWorker(ctx context.Context, path string) (b Build, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -30,9 +29,4 @@ func AskWorker(ctx context.Context, path string) (b Build, err error) {
 		return b, errors.New("the worker does not say which version it is")
 	}
 	return Build{says.Version, says.Commit}, nil
-}
-
-// Same reports whether the worker and this program come from one build.
-func (b Build) Same(worker Build) bool {
-	return b.Version == worker.Version && (b.Commit == "" || worker.Commit == "" || b.Commit == worker.Commit)
 }
