@@ -73,7 +73,7 @@ type stateCollector struct {
 	connections map[string]connections // by server
 }
 
-// connections counts those of a server, as far as scrapes and Look saw them.
+// connections counts those of a server, as far as scrapes saw them.
 type connections struct {
 	since time.Time // of the last one
 	count int

@@ -170,6 +170,9 @@ func TestCanaries(t *testing.T) {
 			}
 		}
 	}
+	if strings.Contains(counted, "codemode_decision_duration_seconds_count 0\n") {
+		t.Error("no decision is in the metrics")
+	}
 	for _, want := range []string{`codemode_tool_calls_total{outcome="done",server="fake",tool="write"} 1`, `codemode_calls_total{disposition="deny",outcome="refused",profile="work",server="fake"} 1`} {
 		if !strings.Contains(counted, want) {
 			t.Errorf("the metrics have no %s:\n%s", want, counted)
