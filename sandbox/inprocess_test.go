@@ -35,7 +35,7 @@ func TestWorkerInProcess(t *testing.T) {
 		if _, err := s.Run(ctx, Script{Source: "await codemode.echo__say({})", Names: tools}, silent); !errors.Is(err, left) {
 			t.Errorf("a run that was cancelled: %v", err)
 		}
-		if st := pool.Status(); st.Killed != 1 {
+		if st := pool.Status(); st.Killed != 1 || len(st.KilledFor) != 1 {
 			t.Errorf("its worker was not ended: %+v", st)
 		}
 	})

@@ -214,7 +214,17 @@ func TestRealWorkerIsKilled(t *testing.T) {
 	if !errors.As(err, &died) || runtime.GOOS != "windows" && died.Reason != "ended: it closed its pipe, or somebody outside killed it" {
 		t.Errorf("got %v", err)
 	}
+	if why := pool.Status().KilledFor; why[Died] != 1 {
+		t.Errorf("workers were killed for %v", why)
+	}
 	gives(t, s, "return 2", nil, "2")
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := s.Run(ctx, Script{Source: "await codemode.echo__wait({})", Names: tools}, &recorder{answer: func(context.Context, Call, func(Reply)) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if why := pool.Status().KilledFor; why[Cancelled] != 1 || why[Died] != 1 {
+		t.Errorf("workers were killed for %v", why)
+	}
 }
 
 // A hundred sessions at once; afterwards everything is as it was before.

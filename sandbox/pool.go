@@ -91,9 +91,41 @@ type Status struct {
 	Sessions int    `json:"sessions"` // open sessions
 	Started  uint64 `json:"started"`  // workers that became ready since the pool began
 	Killed   uint64 `json:"killed"`   // of these, ended by a limit, a breach or a cancelled run
+	// KilledFor says of those killed how many for which reason: the limit that a script
+	// exceeded, or one of Cancelled, Died and Restless.
+	KilledFor map[string]uint64 `json:"-"`
 	// Hardening is what confines the newest worker, step by step, as it reports
 	// itself.
 	Hardening map[string]string `json:"hardening,omitempty"`
+}
+
+// Reasons for which workers are killed, besides limits.
+const (
+	Cancelled = "cancelled" // its run was ended from outside
+	Died      = "died"      // it ended by itself, or broke the protocol
+	Restless  = "restless"  // it used the processor without a run
+)
+
+// killedLocked counts a worker that was ended before its time.
+func (p *Pool) killedLocked(reason string) {
+	p.stats.Killed++
+	if p.stats.KilledFor == nil {
+		p.stats.KilledFor = make(map[string]uint64)
+	}
+	p.stats.KilledFor[reason]++
+}
+
+// killedFor returns why the worker of a run that ended with err is killed.
+func killedFor(err error) string {
+	var limit *LimitError
+	var worker *WorkerError
+	switch {
+	case errors.As(err, &limit):
+		return limit.Limit
+	case err == nil, errors.As(err, &worker): // without an error, it did not come to rest
+		return Died
+	}
+	return Cancelled
 }
 
 // NewPool returns a pool and starts a goroutine that keeps workers ready.
@@ -168,7 +200,7 @@ func (p *Pool) Status() Status {
 	s := p.stats
 	s.Live, s.Warm, s.Idle = p.slots, len(p.warm), len(p.idle)
 	s.Queued, s.Sessions = len(p.queue), len(p.sessions)
-	s.Hardening = maps.Clone(s.Hardening)
+	s.Hardening, s.KilledFor = maps.Clone(s.Hardening), maps.Clone(s.KilledFor)
 	return s
 }
 
@@ -377,13 +409,13 @@ func (p *Pool) reap(w *process) {
 
 // release takes a worker from a run that has ended. A worker that can be
 // used again stays with the session, unless somebody waits for its place;
-// otherwise release returns when it is gone.
-func (p *Pool) release(s *Session, w *process, usable bool) {
+// otherwise release returns when it is gone. Err is that of the run.
+func (p *Pool) release(s *Session, w *process, usable bool, err error) {
 	p.mu.Lock()
 	keep := usable && p.mayKeepLocked(s) && !w.gone()
 	p.stats.Running--
 	if !usable {
-		p.stats.Killed++
+		p.killedLocked(killedFor(err))
 	}
 	if keep {
 		now := time.Now()
@@ -498,7 +530,7 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 		expiry := s.since.Add(p.options.IdleTimeout)
 		if busy := now.Sub(s.since) >= firstSample && s.idle.busy(now); busy || !expiry.After(now) {
 			if busy {
-				p.stats.Killed++
+				p.killedLocked(Restless)
 				p.options.Logger.Warn("an idle worker did not rest", "pid", s.idle.pid)
 			}
 			p.dropIdleLocked(s).kill()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -712,7 +713,7 @@ func TestIdleIsChecked(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if st := pool.Status(); st.Live != 0 || st.Killed != 2 {
+		if st := pool.Status(); st.Live != 0 || st.Killed != 2 || !maps.Equal(st.KilledFor, map[string]uint64{wire.LimitCPU: 1, Restless: 1}) {
 			t.Errorf("%+v", st)
 		}
 	})

@@ -55,7 +55,7 @@ func (s *Session) Run(ctx context.Context, script Script, host Host) (Result, er
 		return Result{}, err
 	}
 	result, usable, err := serve(ctx, worker, script, limits, host)
-	s.pool.release(s, worker, usable)
+	s.pool.release(s, worker, usable, err)
 	if died := (*WorkerError)(nil); errors.As(err, &died) {
 		s.pool.options.Logger.Warn("a worker ended with its run",
 			"pid", worker.pid, "reason", died.Reason, "status", worker.ending.status, "stderr", worker.ending.stderr)

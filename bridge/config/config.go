@@ -80,6 +80,7 @@ type Config struct {
 	Approvals Approvals `json:"approvals" expand:"yes"`
 	Secrets   Secrets   `json:"secrets"`
 	Log       Log       `json:"log"`
+	Metrics   Metrics   `json:"metrics,omitzero" expand:"yes"`
 
 	// Profiles is the policy, built from Evaluation.
 	Profiles *profiles.Set `json:"-"`
@@ -542,6 +543,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 	check.servers()
 	check.sandbox()
 	check.http()
+	checkMetrics(check)
 	check.scripts()
 	check.audit()
 	check.approvals()

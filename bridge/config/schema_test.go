@@ -345,6 +345,7 @@ var sections = []struct{ heading, definition string }{
 	{"`approvals.webhooks[]`", "webhook"},
 	{"`approvals.oidc`", "oidc"},
 	{"`log`", "log"},
+	{"`metrics`", "metrics"},
 	{"`evaluation`", "evaluation"},
 	{"`evaluation.risk`", "risks"},
 	{"`evaluation.risk.low` and its like", "riskPolicy"},

@@ -19,6 +19,7 @@ type Area struct {
 func (up *Checkup) Areas() []Area {
 	return []Area{
 		{"config", "", up.readConfig, up},
+		{"versions", "", up.versions, up},
 		{"servers", "connecting to the servers", up.servers, up},
 		{"tools", "", up.tools, up},
 		{"logins", "", up.logins, up},

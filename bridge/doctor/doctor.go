@@ -46,7 +46,7 @@ func (l Level) Worse(than Level) bool {
 // A Finding is what was found out about one thing. Its keys are promised in
 // docs/reference/cli.md.
 type Finding struct {
-	Area  string `json:"area"`            // config, servers, tools, logins, sandbox, store, ports, clients
+	Area  string `json:"area"`            // config, versions, servers, tools, logins, sandbox, store, ports, clients
 	About string `json:"about,omitempty"` // of what: a server, a file, an address
 	Level Level  `json:"level"`
 	Text  string `json:"text"` // one sentence, without a full stop
@@ -89,6 +89,9 @@ type Options struct {
 
 	// Read reads the configuration, or says why it cannot be used.
 	Read func() (*Config, []Problem)
+	// Builds says which other programs of the installation, the worker and the bridges
+	// that run, come from another build than this one; nil is not asked.
+	Builds func(ctx context.Context) []Difference
 	// Sandbox starts a worker, has it read a script, and returns the steps that
 	// confine it, by name, with "on" or what is in the way.
 	Sandbox func(ctx context.Context) (steps map[string]string, problem *Problem)
@@ -112,6 +115,9 @@ type Problem struct {
 	// Server and Where are the literal that it is about, if it is about one: see setup.Literal.
 	Server, Where string
 }
+
+// A Difference is a program that comes from another build, and what to do.
+type Difference = struct{ About, Text, Do string }
 
 func (p Problem) finding() Finding {
 	f := failing(p.About, p.Text, p.Do)

@@ -74,8 +74,9 @@ type Options struct {
 	Conceal func(text string) string
 	// Fence, if not nil, makes the context in which a call is recorded and sent. Its
 	// error says why this process may send nothing now.
-	Fence func(ctx context.Context) (context.Context, error)
-	Now   func() time.Time // nil means time.Now
+	Fence   func(ctx context.Context) (context.Context, error)
+	Now     func() time.Time         // nil means time.Now
+	Decided func(took time.Duration) // is told how long each decision took, unless nil
 }
 
 // A Configuration identifies one of the configurations that may share a store. Runs,
@@ -97,6 +98,7 @@ type Gate struct {
 	previewed func(analysis.Report)
 	approvers func() bool
 	conf      Configuration
+	decided   func(time.Duration)
 	prints    []byte // key of fingerprints
 	conceal   func(string) string
 	fence     func(ctx context.Context) (context.Context, error)
@@ -135,7 +137,7 @@ func New(view *View, o Options) *Gate {
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)
@@ -242,6 +244,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	var wrong *ArgumentError
 	judge := func() {
+		if g.decided != nil {
+			defer func(began time.Time) { g.decided(time.Since(began)) }(time.Now())
+		}
 		r.decide(view, made)
 		made.notes, wrong = view.check(tool, args, r.bound(view))
 	}

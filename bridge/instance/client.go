@@ -90,6 +90,7 @@ func (r *Rendezvous) dial(ctx context.Context) (*net.UnixConn, error) {
 type Status struct {
 	PID     int            `json:"pid"`
 	Version string         `json:"version"`
+	Commit  string         `json:"commit,omitempty"`
 	Since   time.Time      `json:"since"`
 	Clients []ClientStatus `json:"windows"`
 	Servers []ServerStatus `json:"servers"`

@@ -36,7 +36,8 @@ type Bridge struct {
 
 // Options are the settings of an instance.
 type Options struct {
-	Version string
+	// Version and Commit are the program's; the commit is empty if that is not known.
+	Version, Commit string
 	// Log is the folder of the log, which clients are told of.
 	Log string
 	// Linger is how long it goes on after the last client has gone; zero: not at all.
@@ -301,7 +302,7 @@ func (i *Instance) endLocked() {
 }
 
 func (i *Instance) status() Status {
-	s := Status{PID: os.Getpid(), Version: i.options.Version, Since: i.began, Clients: []ClientStatus{}, Servers: []ServerStatus{}, Endpoint: i.options.Endpoint}
+	s := Status{PID: os.Getpid(), Version: i.options.Version, Commit: i.options.Commit, Since: i.began, Clients: []ClientStatus{}, Servers: []ServerStatus{}, Endpoint: i.options.Endpoint}
 	i.mu.Lock()
 	for _, c := range i.clients {
 		s.Clients = append(s.Clients, ClientStatus{PID: c.conn.pid, Since: c.since})

@@ -107,7 +107,7 @@ func confirmedText() text {
 			"relaxed": map[string]any{"default": "risk"}, "strict": map[string]any{"default": "deny"},
 		}},
 		"id": "work", "http": map[string]any{"tokens": tokens("client", "client", "other", "other"), "allowedHosts": []any{"bridge.example"}},
-		"audit": map[string]any{"durability": "all", "keep": "90d"},
+		"audit": map[string]any{"durability": "all", "keep": "90d"}, "metrics": map[string]any{"listen": "127.0.0.1:7422", "token": "for metrics", "tools": 5},
 		"approvals": map[string]any{
 			"approvers": people("ann:admin", "bob", "cyd"), "separateApprover": true, "allowedHosts": []any{"approve.example"},
 			"oidc": map[string]any{"issuer": "https://login.example", "clientId": "page"},
@@ -243,6 +243,11 @@ var loosenings = map[string]turn{
 	"another endpoint":          set("127.0.0.1:9", "http", "listen"),
 	"an endpoint of more hosts": set([]any{"bridge.example", "mallory.example"}, "http", "allowedHosts"),
 	"an endpoint of more pages": set([]any{"https://mallory.example"}, "http", "allowedOrigins"),
+	"metrics elsewhere":         set("127.0.0.1:9", "metrics", "listen"),
+	"metrics for all":           drop("metrics", "token"),
+	"metrics for another":       set("for mallory", "metrics", "token"),
+	"metrics at more hosts":     set([]any{"mallory.example"}, "metrics", "allowedHosts"),
+	"metrics of more tools":     set(6, "metrics", "tools"),
 	"another id":                set("play", "id"),
 	"no id":                     drop("id"),
 	"records for less long":     set("30d", "audit", "keep"),
@@ -272,6 +277,7 @@ var harmless = map[string]turn{
 	"a profile is gone":          drop("evaluation", "profiles", "strict"),
 	"a client is gone":           set(tokens("client", "client"), "http", "tokens"),
 	"a host is gone":             drop("http", "allowedHosts"),
+	"metrics of fewer tools":     set(4, "metrics", "tools"),
 	"records for longer":         drop("audit", "keep"),
 	"fewer questions":            set(5, "approvals", "budget"),
 }

@@ -49,6 +49,7 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	if old.ID != cfg.ID {
 		why = append(why, fmt.Sprintf("id: it is %q, no longer %q, and so other runs and questions belong to it", cfg.ID, old.ID))
 	}
+	why = append(why, counts(old.Metrics, cfg.Metrics)...)
 	return append(why, lets(old.HTTP, cfg.HTTP)...)
 }
 
@@ -267,6 +268,27 @@ func database(store config.Value) string {
 		at.User = url.User(at.User.Username())
 	}
 	return at.String()
+}
+
+// counts says who else may read metrics, and what more of them. Metrics that are gone tell
+// nobody anything.
+func counts(was, is config.Metrics) (why []string) {
+	if is.Listen.IsZero() {
+		return nil
+	}
+	if was.Listen.Origin() != is.Listen.Origin() {
+		why = append(why, fmt.Sprintf("metrics: they can be read at %s", is.Listen))
+	}
+	if was.Token.Origin() != is.Token.Origin() {
+		why = append(why, "metrics: they can be read with another token, or without one")
+	}
+	if len(added(config.Origins(was.AllowedHosts), config.Origins(is.AllowedHosts))) > 0 {
+		why = append(why, fmt.Sprintf("metrics: they can be read at the hosts %s", is.AllowedHosts))
+	}
+	if is.Tools > was.Tools {
+		why = append(why, fmt.Sprintf("metrics: %d tools are named, not %d", is.Tools, was.Tools))
+	}
+	return why
 }
 
 // lets says who else may connect over HTTP, and from where. A token with another

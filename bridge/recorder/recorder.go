@@ -34,6 +34,10 @@ type Options struct {
 	Log    *slog.Logger // nil is slog.Default()
 }
 
+// An Observer is told of records that were written together, which took so long (0 where
+// none are kept), or of the error for which they were not. It must not block or change them.
+type Observer func(all []ledger.Record, took time.Duration, err error)
+
 // A Recorder hides secrets in records, stores them in order, and logs the decisions in
 // them. It may be used by many goroutines at once.
 type Recorder struct {
@@ -41,6 +45,7 @@ type Recorder struct {
 	refuse  error
 	log     *slog.Logger
 	secrets *Secrets
+	observe Observer // may be nil
 
 	mu      sync.Mutex
 	backlog []ledger.Record // must be recorded before anything else is
@@ -53,6 +58,10 @@ func New(o Options) *Recorder {
 	}
 	return &Recorder{store: o.Store, refuse: o.Refuse, log: o.Log, secrets: new(Secrets)}
 }
+
+// Observe has o told of every record from now on. It must be called before the recorder
+// is used by several goroutines.
+func (r *Recorder) Observe(o Observer) { r.observe = o }
 
 // Record stores records in one transaction, after the backlog and without known secrets.
 // An error means that none was stored, so that what they announce must not be done.
@@ -68,14 +77,34 @@ func (r *Recorder) Record(ctx context.Context, all ...ledger.Record) error {
 		if err := r.writeBacklog(ctx); err != nil {
 			return err
 		}
-		if err := r.store.Record(ctx, all...); err != nil {
+		if err := r.write(ctx, all...); err != nil {
 			return err
 		}
+	} else if r.observe != nil {
+		r.observe(all, 0, nil)
 	}
 	for _, rec := range all {
 		r.logDecision(ctx, rec)
 	}
 	return nil
+}
+
+// write stores records, and tells the observer.
+func (r *Recorder) write(ctx context.Context, all ...ledger.Record) error {
+	if r.observe == nil {
+		return r.store.Record(ctx, all...)
+	}
+	began := time.Now()
+	err := r.store.Record(ctx, all...)
+	r.observe(all, time.Since(began), err)
+	return err
+}
+
+// Backlog is how many records wait to be written that cannot be refused.
+func (r *Recorder) Backlog() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.backlog)
 }
 
 // Err says why Record fails at present; nil if it does not.
@@ -116,7 +145,7 @@ func (r *Recorder) writeBacklog(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.backlog) > 0 {
-		if err := r.store.Record(ctx, r.backlog[0]); err != nil {
+		if err := r.write(ctx, r.backlog[0]); err != nil {
 			return err
 		}
 		r.backlog = r.backlog[1:]

@@ -160,3 +160,46 @@ func TestPrune(t *testing.T) {
 		t.Errorf("%d rows were too many, %v", n, err)
 	}
 }
+
+// An observer is told of every record, written or not, with its secrets taken out, and
+// how many wait.
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	r, store, _ := open(t)
+	var told []string
+	r.Observe(func(all []ledger.Record, took time.Duration, err error) {
+		for _, rec := range all {
+			told = append(told, rec.Name)
+		}
+		if err != nil {
+			told = append(told, "not written")
+		} else if took <= 0 {
+			told = append(told, "in no time")
+		}
+	})
+	if err := r.Record(t.Context(), ledger.Record{Name: "one"}, ledger.Record{Name: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	store.full = true
+	r.Enqueue(t.Context(), ledger.Record{Name: "edit"})
+	if n := r.Backlog(); n != 1 {
+		t.Errorf("%d records wait", n)
+	}
+	store.full = false
+	if err := r.Record(t.Context(), ledger.Record{Name: "three"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"one", "two", "edit", "not written", "edit", "three"}; !slices.Equal(told, want) || r.Backlog() != 0 {
+		t.Errorf("told of %q, want %q", told, want)
+	}
+	none := New(Options{})
+	none.Observe(func(all []ledger.Record, took time.Duration, err error) {
+		if len(all) != 1 || took != 0 || err != nil {
+			t.Errorf("without a store: %d records in %v, %v", len(all), took, err)
+		}
+		told = nil
+	})
+	if err := none.Record(t.Context(), ledger.Record{Name: "four"}); err != nil || told != nil {
+		t.Errorf("without a store nobody is told: %v", err)
+	}
+}

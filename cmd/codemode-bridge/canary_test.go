@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,6 +38,7 @@ var canaries = map[string]string{
 	"a call that fits no tool":     "canary-misfit-7f3a91c2",
 	"a name that no tool has":      "ghp_canary7f3a91c2canary7f3a91c2canary88",
 	"a tool's error":               "canary-failed-7f3a91c2",
+	"the token of the metrics":     "canary-metrics-7f3a91c2",
 	"an edited configuration":      "canary-edited-7f3a91c2",
 	"a configuration with a fault": "canary-faulty-7f3a91c2",
 }
@@ -65,6 +68,7 @@ func TestCanaries(t *testing.T) {
 			"headers": map[string]string{"Authorization": "Bearer ${SECRET_HEADER}", "X-Other": "${SECRET_VARIABLE}"}},
 	}
 	config := map[string]any{
+		"metrics": map[string]any{"listen": "127.0.0.1:0", "token": c["the token of the metrics"], "tools": 100},
 		"surface": "full", "log": map[string]any{"level": "debug", "format": "json"}, "servers": servers,
 		"evaluation": map[string]any{"defaultProfile": "work", "profiles": map[string]any{"work": map[string]any{
 			"asklist": []string{"fake__*"},
@@ -103,6 +107,10 @@ func TestCanaries(t *testing.T) {
 	if len(bridge.asked) < 2 {
 		t.Errorf("the person was asked %d times", len(bridge.asked))
 	}
+
+	at := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(h.talk.String())
+	counted := readMetrics(t, at, c["the token of the metrics"])
+	shown["metrics"] = counted
 
 	// Two edits of the configuration while it runs, one of them wrong.
 	text, err := os.ReadFile(h.config)
@@ -151,6 +159,23 @@ func TestCanaries(t *testing.T) {
 			if i := strings.Index(text, secret); i >= 0 {
 				t.Errorf("%s is in %s: %q", what, where, text[max(0, i-80):min(len(text), i+len(secret)+40)])
 			}
+		}
+	}
+
+	// No label of a metric is a run, a session, a client or a request, either.
+	for _, field := range []string{"run", "session", "client", "request", "digest", "trace", "principal"} {
+		for _, found := range regexp.MustCompile(`"`+field+`":"([^"]+)"`).FindAllStringSubmatch(shown["audit query --json -n 0"], -1) {
+			if strings.Contains(counted, `"`+found[1]+`"`) {
+				t.Errorf("the metrics have the %s %s", field, found[1])
+			}
+		}
+	}
+	if strings.Contains(counted, "codemode_decision_duration_seconds_count 0\n") {
+		t.Error("no decision is in the metrics")
+	}
+	for _, want := range []string{`codemode_tool_calls_total{outcome="done",server="fake",tool="write"} 1`, `codemode_calls_total{disposition="deny",outcome="refused",profile="work",server="fake"} 1`} {
+		if !strings.Contains(counted, want) {
+			t.Errorf("the metrics have no %s:\n%s", want, counted)
 		}
 	}
 
@@ -220,4 +245,24 @@ func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
 	if list := h.says([]int{0}, "runs", "list"); strings.Count(list, " interrupted ") != 4 {
 		t.Errorf("killed runs are shown as\n%s", list)
 	}
+}
+
+// readMetrics scrapes a bridge.
+func readMetrics(t *testing.T, at, token string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("reading metrics at %s: %s, %v\n%s", at, answer.Status, err, text)
+	}
+	return string(text)
 }

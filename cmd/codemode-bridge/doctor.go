@@ -133,6 +133,7 @@ func examination(ctx context.Context, con *console, path string, limit time.Dura
 			}
 			return all
 		},
+		Builds:  func(ctx context.Context) []doctor.Difference { return programOf(con).Differences(ctx, path) },
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },
 		Short:   func(path string) string { return con.HomeShort(path) },

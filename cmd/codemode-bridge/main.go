@@ -14,19 +14,20 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/cmd/codemode-bridge/accesscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
+	"codemode-bridge/cmd/codemode-bridge/versioncmd"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
 
@@ -96,7 +97,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), versionCommand(con))
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.
@@ -113,42 +114,12 @@ func rootCommand(con *console) *cobra.Command {
 	return root
 }
 
-func versionCommand(con *console) *cobra.Command {
-	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			line := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-			words := []string{line["go"], line["platform"]}
-			if built := revision(); built != "" {
-				line["revision"] = built
-				words = append(words, "commit "+built)
-			}
-			if con.JSON {
-				return con.PrintJSON(line)
-			}
-			_, err := fmt.Fprintf(con.Out, "codemode-bridge %s (%s)\n", version, strings.Join(words, ", "))
-			return err
-		},
-	}
-	con.JSONFlag(c)
-	return c
-}
+// built is what this program was built from.
+func built() versioncmd.Build { return versioncmd.Build{Version: version, Commit: commit} }
 
-// revision is the commit that the program was built from, with "-modified" if files
-// differed from it; empty if that is not known.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if commit != "" || !ok {
-		return commit
-	}
-	of := map[string]string{}
-	for _, s := range info.Settings {
-		of[s.Key] = s.Value
-	}
-	if of["vcs.modified"] == "true" {
-		return of["vcs.revision"] + "-modified"
-	}
-	return of["vcs.revision"]
+// programOf gives package versioncmd access to the program.
+func programOf(con *console) *versioncmd.Program {
+	return &versioncmd.Program{Console: &con.Console, Build: built(), Worker: worker, Folders: func() (instance.Folders, error) { return instanceFolders(con) }, Protocols: mcp.SupportedProtocolVersions()}
 }
 
 // exitCode prints err for a person, unless the command has done so, and returns the

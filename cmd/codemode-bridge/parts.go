@@ -89,6 +89,8 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	}
 	p.desk.with = withConfig(cfg, con.Env)
 	p.reloads = newReloads(con, p, cfg)
+	p.log.Info("bridge begins", "version", version, "commit", built().Revision(), "worker", program)
+	counts := p.newMetrics(cfg.Metrics, lives)
 	cache := cacheFolder(con, cfg.File)
 	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
@@ -114,7 +116,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Fence: p.desk.members.Fence, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(runtime.GOMAXPROCS(0)).Do})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Fence: p.desk.members.Fence, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(runtime.GOMAXPROCS(0)).Do, Decided: counts.Decisions()})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -140,6 +142,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
+	p.ended.Go(func() { p.serveMetrics(following, counts, cfg.Metrics) })
 	if p.start != nil {
 		p.ended.Go(func() { p.start.Follow(following) })
 	}

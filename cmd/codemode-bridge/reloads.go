@@ -165,12 +165,13 @@ type fixed struct {
 	listen  string
 	tokens  bool // whether there are any
 	auth    config.OAuth
+	metrics config.Metrics
 }
 
 func fixedOf(cfg *config.Config) fixed {
 	return fixed{
 		cfg.ID, cfg.Sandbox, cfg.Surface, cfg.Windows, cfg.Scripts, cfg.Runs, cfg.Audit,
-		cfg.Approvals.OIDC, cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0, cfg.HTTP.Auth,
+		cfg.Approvals.OIDC, cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0, cfg.HTTP.Auth, cfg.Metrics,
 	}
 }
 

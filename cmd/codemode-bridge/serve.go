@@ -151,7 +151,7 @@ func serveCommand(con *console) *cobra.Command {
 // live builds a bridge with a configuration that has its secrets, follows its configuration, and ends it when serve returns.
 func live(ctx context.Context, con *console, start beginning, serve func(context.Context, *parts) error) error {
 	cfg := start.cfg
-	l, err := openLogs(con, cfg, true)
+	l, err := openLogs(con, cfg)
 	if err != nil {
 		return err
 	}

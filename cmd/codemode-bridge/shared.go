@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/logging"
 	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
 
@@ -70,7 +71,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 		return err
 	}
 	defer listener.Close()
-	shared := instance.New(listener, instance.Options{Version: version, Log: logDir(con), Linger: timeDuration(cfg.Windows.Linger)})
+	shared := instance.New(listener, instance.Options{Version: version, Commit: built().Revision(), Log: logging.Dir(con.Env), Linger: timeDuration(cfg.Windows.Linger)})
 	con.Err = shared.Stderr()
 	con.covers = func(cfg *config.Config, lookedNow []string) error {
 		if shared.OnlyOne() {

@@ -98,7 +98,7 @@ func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func
 func (p *parts) answerCommands(con *console, endpoint string) (end func()) {
 	f, err := instanceFolders(con)
 	if err == nil {
-		end, err = running.Answer(f, p.config().File, instance.Options{Version: version, Endpoint: endpoint}, p.shared())
+		end, err = running.Answer(f, p.config().File, instance.Options{Version: version, Commit: built().Revision(), Endpoint: endpoint}, p.shared())
 	}
 	if err != nil {
 		p.log.Warn("commands cannot ask this bridge for its servers", "err", err)

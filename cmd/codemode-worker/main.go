@@ -9,13 +9,25 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"codemode-bridge/sandbox/confine"
 	"codemode-bridge/sandbox/worker"
 )
 
+// version is the release, and commit what it was built from; the linker may set others,
+// for this program and codemode-bridge the same.
+var (
+	version = "0.1.0"
+	commit  string
+)
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "version" { // codemode-bridge asks
+		fmt.Printf("{\"version\":%q,\"commit\":%q}\n", version, commit)
+		return
+	}
 	if len(os.Args) == 2 && os.Args[1] == "box" {
 		os.Exit(confine.Main())
 	}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/metrics"
+	"codemode-bridge/bridge/upstream"
+)
+
+// newMetrics counts what a lasting bridge does, and nothing if the configuration names no
+// address where that could be read. It is called before the bridge does anything.
+func (p *parts) newMetrics(m config.Metrics, lives lifetime) *metrics.Metrics {
+	if m.Listen.IsZero() || lives != lasting {
+		return nil
+	}
+	counts := metrics.New(metrics.Options{
+		Version: version, Commit: built().Revision(), Go: runtime.Version(), Tools: m.Tools, State: p.metricsState,
+		Profiles: func() []string { return p.config().Profiles.Names() }, Servers: func() []string { return serverNames(p.config()) },
+	})
+	p.recorder.Observe(counts.Recorded)
+	return counts
+}
+
+// serveMetrics serves the metrics, if there are any, until ctx ends. A bridge whose
+// metrics cannot be read does everything else all the same.
+func (p *parts) serveMetrics(ctx context.Context, counts *metrics.Metrics, m config.Metrics) {
+	if counts == nil {
+		return
+	}
+	site, err := counts.Serve(metrics.SiteOptions{Listen: m.Listen.Reveal(), Token: m.Token.Reveal(), Hosts: config.Reveal(m.AllowedHosts)})
+	if err != nil {
+		p.log.Warn("there are no metrics of this bridge; metrics.listen names another address", "err", err)
+		return
+	}
+	defer site.Close()
+	p.log.Info("metrics can be read", "at", site.Address)
+	<-ctx.Done()
+}
+
+// metricsState is how the bridge is.
+func (p *parts) metricsState(ctx context.Context) metrics.State {
+	waiting, pool := p.gate.Broker().Counts(""), p.pool.Status()
+	s := metrics.State{
+		Runs: p.server.Running(), Sessions: len(p.server.Sessions()), Questions: p.questions(ctx), Open: waiting.Open, Queued: waiting.Queued,
+		Writable: p.recorder.Unavailable() == "", Backlog: p.recorder.Backlog(),
+		Workers: metrics.Workers{Live: pool.Live, Warm: pool.Warm, Idle: pool.Idle, Busy: pool.Running, Queued: pool.Queued, Started: pool.Started, Killed: pool.KilledFor},
+	}
+	for _, is := range p.upstreams.Status() {
+		if is.State != upstream.Disabled {
+			s.Servers = append(s.Servers, metrics.Server{Name: is.Name, State: string(is.State), Connected: is.State == upstream.Connected || is.State == upstream.Unhealthy, Since: is.Since, Failures: is.Failures, Tools: is.Tools})
+		}
+	}
+	return s
+}
+
+// questions are those of the bridge's configuration that wait; nil if they cannot be read.
+func (p *parts) questions(ctx context.Context) *metrics.Questions {
+	now := time.Now()
+	open, err := p.gate.Broker().Requests(ctx, approval.Filter{Open: now})
+	if err != nil {
+		return nil
+	}
+	var q metrics.Questions
+	for _, e := range open {
+		if len(e.Items) == 0 || e.Items[0].Key.Configuration != p.desk.conf.ID {
+			continue
+		}
+		q.Waiting++
+		q.Oldest = max(q.Oldest, now.Sub(e.Asked))
+	}
+	return &q
+}
