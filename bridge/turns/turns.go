@@ -11,6 +11,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -26,13 +27,26 @@ type Queue struct {
 	line Line[chan struct{}] // closed when the turn has come; counted in nanoseconds of work
 }
 
-// New returns a queue with so many places; 0 means one for each processor.
-func New(places int) *Queue {
-	if places <= 0 {
-		places = runtime.GOMAXPROCS(0)
+// New returns a queue with so many places.
+func New(places int) *Queue { return &Queue{free: max(1, places)} }
+
+// Processors has Go run as many goroutines at once as twice the processors that the program
+// has, unless GOMAXPROCS says how many, and returns how many places a queue for
+// work on them should have: half of them. Only the first call changes anything.
+//
+// Where there is more to do than there are processors, Go looks for what has arrived on pipes
+// and sockets only when it has nothing else to run, or every 10 ms, which a session beside a busy one waits
+// for at each of its messages. With threads to spare one always looks, and the
+// system decides who has the processor, by who has had least.
+func Processors() (places int) { return processors() }
+
+var processors = sync.OnceValue(func() int {
+	n := runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * n)
 	}
-	return &Queue{free: places}
-}
+	return (n + 1) / 2
+})
 
 // Do does the work of a session when its turn has come, in this goroutine. The work must not
 // wait for anything, least of all for another turn. The error is the end of ctx before

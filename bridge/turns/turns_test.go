@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -186,5 +188,23 @@ func TestMany(t *testing.T) {
 	}
 	if err := q.Do(t.Context(), "last", func() {}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The scheduler has threads to spare, once and for all, and work that is in turns has half of
+// the processors.
+func TestProcessors(t *testing.T) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		t.Skip("GOMAXPROCS is set: it stays what it is")
+	}
+	was := runtime.GOMAXPROCS(0)
+	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
+	for range 2 {
+		if got, want := turns.Processors(), (was+1)/2; got != want {
+			t.Errorf("%d places on %d processors, want %d", got, was, want)
+		}
+		if got := runtime.GOMAXPROCS(0); got != 2*was {
+			t.Errorf("the scheduler has %d processors of %d, want twice as many", got, was)
+		}
 	}
 }
