@@ -105,6 +105,28 @@ func TestReadRuns(t *testing.T) {
 	}
 }
 
+// Whose runs are and which bridge has them are columns where that says something.
+func TestRunTable(t *testing.T) {
+	t.Parallel()
+	rows := []RunRow{{Run: "r1", Principal: "ann"}, {Run: "r2", Principal: "ann"}}
+	ends := func(want ...[]string) {
+		t.Helper()
+		for i, line := range RunTable(rows, false) {
+			if got := line[8:]; !slices.Equal(got, want[i]) {
+				t.Errorf("line %d ends with %q, want %q", i, got, want[i])
+			}
+		}
+	}
+	ends([]string{}, []string{}, []string{})
+	rows[1].Bridge = "web-a"
+	ends([]string{"bridge"}, []string{"-"}, []string{"web-a"})
+	rows[0].Principal = "bob"
+	ends([]string{"who", "bridge"}, []string{"bob", "-"}, []string{"ann", "web-a"})
+	if got := RunTable(nil, false); len(got) != 1 || len(got[0]) != 8 {
+		t.Errorf("no runs are %q", got)
+	}
+}
+
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	s, now := logOf(t), time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)

@@ -517,7 +517,7 @@ func (l *load) finish() (done, unknown int) {
 				l.Errorf("%s is done, and was called %d times (run %s)", key, n, is.run)
 			}
 		case answered:
-			if unknown++; !strings.Contains(end.Error, "unknown") && !strings.Contains(end.Error, "was not sent") && !strings.Contains(end.Error, "not known") {
+			if unknown++; !strings.Contains(end.Error, "UnknownOutcomeError") && !strings.Contains(end.Error, "was not sent") {
 				l.Errorf("%s was approved, and its run %s ended %s: %s", key, is.run, end.Outcome, end.Error)
 			}
 		}
