@@ -35,7 +35,7 @@ func prometheusProgram(t *testing.T, name string) string {
 	return path
 }
 
-func freePort(t *testing.T) string {
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -69,7 +69,7 @@ func startPrometheus(t *testing.T, target, token string) prometheus {
 	for name, text := range map[string]string{"codemode.rules.yml": soon, "prometheus.yml": config, "token": token + "\n"} {
 		mustWrite(t, filepath.Join(dir, name), text)
 	}
-	p := prometheus{freePort(t)}
+	p := prometheus{freeAddress(t)}
 	cmd := exec.Command(prometheusProgram(t, "prometheus"), "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", p.address)
 	var said talk
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -160,7 +160,7 @@ func TestRealMetrics(t *testing.T) {
 	}
 
 	const token = "s3cret-of-the-metrics"
-	at, faulty := freePort(t), faultyUpstream(t)
+	at, faulty := freeAddress(t), faultyUpstream(t)
 	config := func(level string) string {
 		return fmt.Sprintf(`{"servers": {"down": {"command": "false"}, "faulty": {"url": %q}, "lost": {"url": %q, "timeout": "200ms"}},
 			"evaluation": {"defaultProfile": "work", "profiles": {"work": {"asklist": ["lost__fail"]}}},
