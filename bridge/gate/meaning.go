@@ -130,7 +130,7 @@ func (c *call) carries(view *View, read *provenance.Memory) {
 	if m == nil || !m.Accepted || !m.Leaves() {
 		return
 	}
-	runs := read.Find(c.args).Runs
+	runs := read.Find(c.tool.Server, c.args).Runs
 	if reads := []string{string(known.Read)}; slices.Equal(m.Effects, reads) {
 		runs = append(runs, read.Names(c.args, view.privateHere)...)
 	}
