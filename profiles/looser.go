@@ -81,7 +81,7 @@ func atLeastOne(before *Set, p *Profile) bool {
 type loosening struct{ before, after *Profile }
 
 func (l *loosening) find() []string {
-	return slices.Concat(l.lists(), l.addedRules(), l.lostRules(), l.settings(), l.limits())
+	return slices.Concat(l.lists(), l.addedRules(), l.lostRules(), l.flowsLooser(), l.settings(), l.limits())
 }
 
 func (l *loosening) lists() (all []string) {

@@ -49,6 +49,7 @@ type layer struct {
 	spec             *ProfileSpec
 	deny, ask, allow []listEntry
 	rules            []*rule
+	flows            []*flow
 	profile          *Profile // nil until it is resolved
 	resolving        bool
 }
@@ -218,6 +219,7 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 	if spec.Limits != nil {
 		b.checkLimits(at+"/limits", spec.Limits)
 	}
+	l.flows = b.flows(l)
 	labels := map[string]bool{}
 	for i := range spec.Rules {
 		r := b.rule(l, i, &spec.Rules[i])

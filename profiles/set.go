@@ -163,6 +163,9 @@ func (s *Set) RestrictsNothing(name string) bool {
 	if p == nil || len(p.deny)+len(p.ask) > 0 {
 		return false
 	}
+	if len(p.flows) > 0 {
+		return false
+	}
 	if p.hasAllowlist && !covered(anyTool, patterns(p.allow)) || !p.hasAllowlist && p.defaultAction != defaultAllow {
 		return false
 	}

@@ -33,6 +33,7 @@ var table = map[string][]string{
 	"analysis":           {},
 	"analysis/preview":   {"analysis"},
 	"profiles":           {},
+	"profiles/flow":      {},
 	"profiles/known":     {},
 	"profiles/templates": {},
 
@@ -99,7 +100,7 @@ var table = map[string][]string{
 	"bridge/pins":          {"bridge/atomicfile", "bridge/canon", "bridge/catalog", "bridge/filelock", "bridge/ledger", "bridge/lockfile", "bridge/watch", "profiles"},
 	"bridge/principal":     {},
 	"bridge/profileview":   {"bridge/canon", "bridge/catalog", "bridge/gate", "bridge/workspace", "profiles"},
-	"bridge/provenance":    {"bridge/canon"},
+	"bridge/provenance":    {"bridge/canon", "profiles/flow"},
 	"bridge/recorder":      {"bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/relay":         {},
 	"bridge/replay":        {},
@@ -194,6 +195,7 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/toolscmd",
 		"cmd/codemode-bridge/upstreams",
 		"profiles",
+		"profiles/flow",
 		"profiles/known",
 		"profiles/templates",
 		"sandbox",
@@ -218,7 +220,7 @@ var table = map[string][]string{
 
 // stdOnly are the packages that import only the standard library and what table grants
 // them.
-var stdOnly = []string{"analysis", "bridge/canon", "bridge/provenance", "bridge/tsdecl", "sandbox/wire"}
+var stdOnly = []string{"analysis", "bridge/canon", "bridge/provenance", "bridge/tsdecl", "profiles/flow", "sandbox/wire"}
 
 // pure is what profiles never imports: a decision has no I/O, network or
 // randomness of its own. (net/url and net/netip only read text.)
