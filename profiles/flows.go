@@ -209,6 +209,28 @@ func (t *tally) tryFlows() error {
 	return nil
 }
 
+// Flows identifies the rules about flows that a decision follows; empty for none. What was approved
+// under some of them is not approved under others.
+func (d Decision) Flows() string {
+	var all []string
+	for _, r := range d.Reasons {
+		if r.Kind == KindFlow {
+			from, _, _ := strings.Cut(r.Detail, ":")
+			all = appendNew(all, " "+r.Profile+"/"+r.Rule+" "+from)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "")
+}
+
+// Flows says which facts about flows some profile needs: see [Profile.Flows].
+func (s *Set) Flows() (content, context bool) {
+	if s == nil {
+		return false, false
+	}
+	return s.flowContent, s.flowContext
+}
+
 // Flows says which facts about flows the profile needs: content where it looks for what was read in
 // the arguments, context where it counts what was read at all.
 func (p *Profile) Flows() (content, context bool) {

@@ -29,6 +29,10 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 		return nil, b.problems
 	}
 	set.spec, set.options = spec, o
+	for _, p := range set.profiles {
+		content, context := p.Flows()
+		set.flowContent, set.flowContext = set.flowContent || content, set.flowContext || context
+	}
 	return set, nil
 }
 

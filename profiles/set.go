@@ -33,7 +33,9 @@ type Set struct {
 	patienceOf     map[string]Duration
 	spec           Spec // the section and options that it was made from
 	options        Options
-	builtins       map[string]*ProfileSpec // those of the program that profiles extend
+	// Whether some profile looks at flows by content, and by context.
+	flowContent, flowContext bool
+	builtins                 map[string]*ProfileSpec // those of the program that profiles extend
 }
 
 // Profile returns the profile with that name.

@@ -36,6 +36,9 @@ type Meant struct {
 	Remote bool
 	// Confined reports that its browser reaches no host but this machine.
 	Confined bool
+	// Labels, if not nil, returns the labels that the configuration gives a tool by its raw name,
+	// and whether it says anything of them.
+	Labels func(tool string) (labels []string, said bool)
 	// PerSession reports that each session has a server of its own.
 	PerSession bool
 }

@@ -59,6 +59,8 @@ type Source struct {
 	Hidden map[string]string
 	// Labels are what rules about flows call what it read.
 	Labels []string
+	// Unlabelled reports that nobody has said which labels it has.
+	Unlabelled bool
 }
 
 // Keep raises how many bytes of answers are remembered.

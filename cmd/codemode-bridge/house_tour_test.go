@@ -26,6 +26,7 @@ var about = map[string]string{
 	"bridge/alive":                     "says which of the processes that share a folder are still running",
 	"bridge/approval":                  "puts requests to people and settles each once",
 	"bridge/approvalview":              "shows the requests that wait for a person in a terminal, and takes answers there",
+	"bridge/argwords":                  "judges texts and names of arguments by the words in them",
 	"bridge/atomicfile":                "replaces a file in one step",
 	"bridge/audit":                     "reads the audit log for people: timelines, statistics, suggestions, exports",
 	"bridge/bench":                     "measures the bridge from outside, against direct calls",
