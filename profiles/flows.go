@@ -3,7 +3,6 @@ package profiles
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -96,46 +95,6 @@ func ValidLabel(s string) bool {
 	return s != "" && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && s[0] >= 'a'
 }
 
-// flows compiles the rules about flows of one profile.
-func (b *builder) flows(l *layer) (all []*flow) {
-	for i, spec := range l.spec.Flows {
-		f := &flow{label: fmt.Sprintf("flows/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/flows/" + strconv.Itoa(i)}
-		needed := func(key string, v *string) string {
-			if v == nil {
-				b.problem(f.at, fmt.Sprintf("the flow has no %q", key), `write {"from": "untrusted", "to": "external", "action": "ask", "by": "content"}`)
-				return ""
-			}
-			return *v
-		}
-		f.from, f.to = needed("from", spec.From), needed("to", spec.To)
-		for key, v := range map[string]*string{"from": spec.From, "to": spec.To} {
-			if v != nil && !ValidLabel(*v) {
-				b.problem(f.at+"/"+key, fmt.Sprintf("no label: %q", *v), "labels have up to 32 small letters, digits, dashes and underscores, a letter first")
-			}
-		}
-		f.content = needed("by", spec.By) == byContent
-		if spec.By != nil {
-			b.oneOf(f.at+"/by", spec.By, byWords, 0)
-		}
-		switch action := needed("action", spec.Action); action {
-		case "":
-		case "ask":
-			f.says = Ask
-		case "deny":
-			f.says = Deny
-		default:
-			b.problem(f.at+"/action", fmt.Sprintf("no action of a flow: %q", action), `want "ask" or "deny": a flow only makes decisions stricter`)
-		}
-		if spec.Reason != nil {
-			if f.reason = *spec.Reason; strings.TrimSpace(f.reason) == "" {
-				b.problem(f.at+"/reason", "the reason is empty", "")
-			}
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
 // by is how the flow looks for what was read.
 func (f *flow) by() string {
 	if f.content {
@@ -223,14 +182,6 @@ func (d Decision) Flows() string {
 	return strings.Join(all, "")
 }
 
-// Flows says which facts about flows some profile needs: see [Profile.Flows].
-func (s *Set) Flows() (content, context bool) {
-	if s == nil {
-		return false, false
-	}
-	return s.flowContent, s.flowContext
-}
-
 // Flows says which facts about flows the profile needs: content where it looks for what was read in
 // the arguments, context where it counts what was read at all.
 func (p *Profile) Flows() (content, context bool) {
@@ -283,17 +234,4 @@ func labelsOf(facts []FlowFact) (all []string, ok bool) {
 	}
 	slices.Sort(all)
 	return all, ok
-}
-
-// flowsLooser says how the rules about flows of one profile have become looser.
-func (l *loosening) flowsLooser() (all []string) {
-	for _, f := range l.before.flows {
-		kept := slices.ContainsFunc(l.after.flows, func(n *flow) bool {
-			return n.from == f.from && n.to == f.to && n.content == f.content && n.says >= f.says
-		})
-		if !kept {
-			all = append(all, fmt.Sprintf("flow from %s to %s by %s (%s) is gone or weaker", f.from, f.to, f.by(), f.says))
-		}
-	}
-	return all
 }

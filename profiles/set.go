@@ -175,3 +175,11 @@ func (s *Set) RestrictsNothing(name string) bool {
 		return r.action.disposition() > Allow || len(r.checks) > 0
 	})
 }
+
+// Flows says which facts about flows some profile needs: see [Profile.Flows].
+func (s *Set) Flows() (content, context bool) {
+	if s == nil {
+		return false, false
+	}
+	return s.flowContent, s.flowContext
+}

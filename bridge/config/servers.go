@@ -265,13 +265,13 @@ func (c *checker) webAddress(key, text, path string) {
 
 // tools checks the globs of a server.
 func (c *checker) tools(s *Server, at string) {
-	c.labels(s.Labels, at+"/labels")
+	checkLabels(c, s.Labels, at+"/labels")
 	labelled := slices.Sorted(maps.Keys(s.Tools.Labels))
 	for _, pattern := range labelled {
 		if _, err := glob.Compile(pattern); err != nil || pattern == "" {
 			c.at(at+"/tools/labels", fmt.Sprintf("the pattern %q is not legal", pattern), "")
 		}
-		c.labels(s.Tools.Labels[pattern], at+"/tools/labels/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(pattern))
+		checkLabels(c, s.Tools.Labels[pattern], at+"/tools/labels/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(pattern))
 	}
 	for key, patterns := range map[string][]string{"allow": s.Tools.Allow, "deny": s.Tools.Deny} {
 		path := at + "/tools/" + key
@@ -302,8 +302,8 @@ func (c *checker) tools(s *Server, at string) {
 	}
 }
 
-// labels checks labels.
-func (c *checker) labels(labels []string, at string) {
+// checkLabels checks labels.
+func checkLabels(c *checker, labels []string, at string) {
 	for i, label := range labels {
 		if item := fmt.Sprintf("%s/%d", at, i); c.sound(item) && !profiles.ValidLabel(label) {
 			c.at(item, fmt.Sprintf("no label: %q", label), "labels have up to 32 small letters, digits, dashes and underscores, a letter first")

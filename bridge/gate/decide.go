@@ -20,7 +20,7 @@ func (r *Run) decide(view *View, c *call) {
 		c.began = c.meaning
 	}
 	c.carries(view, &r.read)
-	c.flow = r.flow(view, c)
+	c.flow = data{r}.flow(view, c)
 	c.decision = r.tally.judge(c, func(others profiles.RunFacts) profiles.Decision { return r.judge(view, c, others) })
 	r.secrets.learn(c.args, c.displayOptions(nil))
 }

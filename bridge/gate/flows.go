@@ -8,7 +8,6 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
-	"codemode-bridge/profiles/flow"
 	"codemode-bridge/profiles/known"
 )
 
@@ -51,9 +50,12 @@ func (v *View) labels(t *catalog.Tool) profiles.Labels {
 	return l
 }
 
+// data is a run, with what is known of where its data comes from.
+type data struct{ *Run }
+
 // labels returns the labels of the tool of c in this run: what somebody accepted after the run
 // began does not count for it.
-func (r *Run) labels(view *View, c *call) profiles.Labels {
+func (r data) labels(view *View, c *call) profiles.Labels {
 	l := view.labels(c.tool)
 	if meant := view.Meanings[c.tool.Server]; meant.Accepted && !r.Accepted[c.tool.Server] {
 		said := false
@@ -66,7 +68,7 @@ func (r *Run) labels(view *View, c *call) profiles.Labels {
 }
 
 // looks says which facts about flows some profile needs, today's or those that the run began with.
-func (r *Run) looks(view *View) (content, context bool) {
+func (r data) looks(view *View) (content, context bool) {
 	for _, set := range []*profiles.Set{view.Profiles, r.Policy} {
 		one, other := set.Flows()
 		content, context = content || one, context || other
@@ -75,7 +77,7 @@ func (r *Run) looks(view *View) (content, context bool) {
 }
 
 // flow finds the facts about flows of c.
-func (r *Run) flow(view *View, c *call) *profiles.FlowFacts {
+func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 	f := &profiles.FlowFacts{Labels: r.labels(view, c)}
 	content, context := r.looks(view)
 	if content && c.tool.Server != "" {
@@ -89,22 +91,22 @@ func (r *Run) flow(view *View, c *call) *profiles.FlowFacts {
 }
 
 // mark notes that c has answered: for the run, and for what its context hangs on.
-func (r *Run) mark(from provenance.Source) {
+func (r data) mark(from provenance.Source) {
 	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
 	r.marks.Add(m)
 	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
 }
 
 // contextOf says whose context the run shares.
-func (r *Run) contextOf() string {
+func (r data) contextOf() string {
 	return cmp.Or(r.ContextOf, provenance.Key(r.Session, r.Brief, r.Requester, r.gate.conf.ID+" "+r.Profile))
 }
 
 // begins takes over what was read before the run began. A run that is resumed brings that.
-func (r *Run) begins(view *View, resumed bool) {
+func (r data) begins(view *View, resumed bool) {
 	content, context := r.looks(view)
 	if content {
-		r.read.Keep(flow.MaxLimit)
+		r.read.Keep(provenance.MaxKept)
 	}
 	if resumed {
 		return

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
@@ -92,37 +90,11 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 	}
 	v.box(t.Server).keep(m, tool, ws)
 	if m.Leaves() {
-		m.Carries = secretsIn("", args)
+		m.Carries = provenance.Secrets("", args)
 	}
 	m.Orders = browses(tool) && reading.Orders()
 	m.Triggers = triggers(reading) && reading.Repository(t.Server) == ""
 	return m
-}
-
-// secretsIn returns the strings in v, which stands at a dotted path in the arguments,
-// that have a secret in them.
-func secretsIn(at string, v any) (all []profiles.CarriedFact) {
-	below := func(name string, v any) {
-		if at != "" {
-			name = at + "." + name
-		}
-		all = append(all, secretsIn(name, v)...)
-	}
-	switch v := v.(type) {
-	case string:
-		if len(canon.Secrets(v)) > 0 {
-			all = append(all, profiles.CarriedFact{Param: at, What: "a secret", Secret: true})
-		}
-	case []any:
-		for i, element := range v {
-			below(strconv.Itoa(i), element)
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			below(name, v[name])
-		}
-	}
-	return all
 }
 
 // carries adds to the meaning of c what other servers answered in this run and c takes

@@ -148,7 +148,7 @@ func (g *Gate) run(o Origin, h Host) *Run {
 	}
 	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
 	r.trail = ledger.NewTrail(g.recorder, r.fill, h.Withholds(), func(err error) { h.Stop(unwritten(err)) })
-	r.begins(g.View(), resumed)
+	data{r}.begins(g.View(), resumed)
 	r.secrets.learn(inputArgs(r.Input), r.recordOptions())
 	return r
 }
@@ -247,7 +247,7 @@ func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
 	if p.Server != "" && len(reply) > 0 {
 		from := provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name, Labels: p.Labels, Unlabelled: p.Unlabelled}
 		r.read.Read(from, reply)
-		r.mark(from)
+		data{r}.mark(from)
 	}
 }
 

@@ -18,13 +18,13 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 	if c.tool.Server == "" {
 		return // what the bridge itself says is not secret
 	}
-	l := r.labels(r.gate.View(), c)
+	l := data{r}.labels(r.gate.View(), c)
 	from := provenance.Source{Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Args: c.args, Hidden: c.decision.Hidden, Labels: l.Has, Unlabelled: l.Unknown}
 	r.read.Read(from, reply)
-	if content, _ := r.looks(r.gate.View()); content {
+	if content, _ := (data{r}).looks(r.gate.View()); content {
 		r.read.Prepare() // the next call need not wait for it
 	}
-	r.mark(from)
+	data{r}.mark(from)
 }
 
 // findSources finds which of the arguments' bytes the run has read before, for the

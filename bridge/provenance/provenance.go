@@ -40,6 +40,9 @@ import (
 // MinRun is the least number of characters in common that is reported.
 const MinRun = flow.MinRun
 
+// MaxKept is the most that a memory keeps of one run, in bytes.
+const MaxKept = flow.MaxLimit
+
 // A Memory is what one run has read. Its zero value is empty; its methods may
 // be called by any number of goroutines.
 type Memory struct {

@@ -1,6 +1,7 @@
-// Package argwords judges names and texts of arguments by the words in them: whether a text
-// may be a command, an address or a place, and whether a name is that of a text or a number.
-package argwords
+package misfit
+
+// What a name or a text of an argument may be, judged by the words in it: a command, an address,
+// a place, a number.
 
 import (
 	"encoding/json"
