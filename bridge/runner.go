@@ -95,7 +95,7 @@ func (rn *runner) newRun(id string, sess *session, principal who.Principal, prof
 
 // identify puts into an origin what it has of the run.
 func (r *run) identify(o *gate.Origin, args evalArgs) {
-	o.ID, o.Session, o.Client, o.Requester = r.id, r.session.id, r.session.client, r.principal
+	o.ID, o.Session, o.Client, o.Requester, o.Brief = r.id, r.session.id, r.session.client, r.principal, r.session.brief
 	o.Script, o.Input, o.Names = args.Code, args.Input, &r.names
 	o.CallTimeout = time.Duration(deref(r.limits.profile.Call))
 }

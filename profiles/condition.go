@@ -107,6 +107,22 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		return f.call.Run.Bytes, true
 	case "run.tools":
 		return f.call.Run.Tools, true
+	case "labels":
+		if f.call.Flow == nil || f.call.Flow.Labels.Unknown {
+			return nil, false // nobody knows
+		}
+		return f.call.Flow.Labels.Has, true
+	case "flow.content", "flow.context":
+		if f.call.Flow == nil {
+			return nil, false
+		}
+		facts := f.call.Flow.Content
+		if name == "flow.context" {
+			facts = f.call.Flow.Context
+		}
+		if all, ok := labelsOf(facts); ok {
+			return all, true
+		}
 	}
 	return nil, false
 }
@@ -166,6 +182,9 @@ func newCELEnv() (*cel.Env, error) {
 		cel.Variable("run.calls", cel.IntType),
 		cel.Variable("run.bytes", cel.IntType),
 		cel.Variable("run.tools", cel.ListType(cel.StringType)),
+		cel.Variable("labels", cel.ListType(cel.StringType)),
+		cel.Variable("flow.content", cel.ListType(cel.StringType)),
+		cel.Variable("flow.context", cel.ListType(cel.StringType)),
 		text("clean", cleanPath),
 		text("host", hostOf),
 		cel.ParserExpressionSizeLimit(maxExpr),
@@ -201,6 +220,8 @@ type expression struct {
 	unguarded []string
 	// names are all names of arguments that it reads.
 	names []nameRead
+	// flows are the variables about flows that it reads.
+	flows []string
 	// constant reports that it does not depend on the call.
 	constant bool
 }
@@ -242,8 +263,11 @@ func compileExpr(text string) (*expression, *syntaxError) {
 		case ast.ComprehensionKind:
 			loops = true
 		case ast.IdentKind:
-			if _, known := (&facts{call: &Call{}}).ResolveName(x.AsIdent()); known {
+			if _, known := (&facts{call: &Call{Flow: &FlowFacts{}}}).ResolveName(x.AsIdent()); known {
 				e.constant = false
+			}
+			if strings.HasPrefix(x.AsIdent(), "flow.") {
+				e.flows = append(e.flows, x.AsIdent())
 			}
 		case ast.SelectKind:
 			sel := x.AsSelect()

@@ -45,6 +45,8 @@ type Call struct {
 	Run  RunFacts
 	// Meaning is what the call means; nil if nothing is known of that.
 	Meaning *Meaning
+	// Flow is where the call's data comes from and goes; nil if nobody looked.
+	Flow *FlowFacts
 	// Changed says how the tool's definition differs from the one that a person
 	// accepted; empty if it does not.
 	Changed string
@@ -70,6 +72,7 @@ const (
 	KindAsklist      Kind = "asklist"
 	KindAllowlist    Kind = "allowlist"
 	KindRule         Kind = "rule"
+	KindFlow         Kind = "flow"          // what was read somewhere may go where it should not
 	KindNotListed    Kind = "not_listed"    // there is an allowlist and nothing on it matches
 	KindDefault      Kind = "default"       // the profile's default
 	KindRisk         Kind = "risk"          // why the risk is what it is
@@ -218,6 +221,11 @@ func (r Reason) String() string {
 		if r.Undecided {
 			fmt.Fprintf(&b, "; its condition could not be decided: %s", r.Detail)
 		}
+	case KindFlow:
+		b.WriteString(r.Detail)
+		if r.Text != "" {
+			fmt.Fprintf(&b, ": %s", r.Text)
+		}
 	case KindRisk:
 		if fmt.Fprintf(&b, "risk %s: ", r.Risk); r.Rule == "" {
 			b.WriteString(r.Detail)
@@ -236,7 +244,7 @@ func (r Reason) String() string {
 // kindRank orders reasons of one disposition.
 var kindRank = map[Kind]int{
 	KindGateDisabled: -3, KindPolicyError: -2, KindQuarantine: -1, KindAccess: -1, KindOwnFile: 0,
-	KindChanged: 1, KindDenylist: 2, KindAsklist: 3, KindRule: 4, KindAllowlist: 5, KindNotListed: 6, KindDefault: 7, KindRisk: 8,
+	KindChanged: 1, KindDenylist: 2, KindAsklist: 3, KindRule: 4, KindFlow: 4, KindAllowlist: 5, KindNotListed: 6, KindDefault: 7, KindRisk: 8,
 }
 
 // sortReasons puts the deciding reason first, and makes the order independent of

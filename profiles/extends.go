@@ -36,7 +36,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 		default:
 			if up := b.resolve(parent, base, global); up != nil {
 				p.deny, p.ask, p.allow = slices.Clone(up.deny), slices.Clone(up.ask), slices.Clone(up.allow)
-				p.hasAllowlist, p.rules = up.hasAllowlist, slices.Clone(up.rules)
+				p.hasAllowlist, p.rules, p.flows = up.hasAllowlist, slices.Clone(up.rules), slices.Clone(up.flows)
 				p.defaultAction, p.fallback, p.limits = up.defaultAction, up.fallback, up.limits
 				chain = b.chain(*l.spec.Extends)
 				b.notWeaker(l, at, chain)
@@ -46,7 +46,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 	chain = append([]*ProfileSpec{l.spec}, chain...)
 	p.deny, p.ask, p.allow = append(p.deny, l.deny...), append(p.ask, l.ask...), append(p.allow, l.allow...)
 	p.hasAllowlist = p.hasAllowlist || l.spec.Allowlist != nil
-	p.rules = append(p.rules, l.rules...)
+	p.rules, p.flows = append(p.rules, l.rules...), append(p.flows, l.flows...)
 	if p.setsDefault = l.spec.Default != nil; p.setsDefault {
 		p.defaultAction = defaultAction(max(0, slices.Index(defaultActionWords, *l.spec.Default)))
 	}
@@ -218,7 +218,7 @@ func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
 		e.Allowlist = []string{}
 	}
 	for i := len(chain) - 1; i >= 0; i-- {
-		e.Rules = append(e.Rules, chain[i].Rules...)
+		e.Rules, e.Flows = append(e.Rules, chain[i].Rules...), append(e.Flows, chain[i].Flows...)
 	}
 	action, fallback, limits := defaultActionWords[p.defaultAction], p.fallback.String(), p.limits
 	e.Default, e.ElicitationFallback = &action, &fallback

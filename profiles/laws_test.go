@@ -137,7 +137,60 @@ type worldProfile struct {
 	byDefault        string   // "": not set
 	fallback         string
 	rules            []worldRule
+	flows            []worldFlow
 	extends          string
+}
+
+type worldFlow struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Action string `json:"action"`
+	By     string `json:"by"`
+}
+
+var worldLabels = []string{"private", "untrusted", "external", "hr"}
+
+func drawFlow(t *rapid.T) worldFlow {
+	label := rapid.SampledFrom(worldLabels)
+	return worldFlow{label.Draw(t, "from"), label.Draw(t, "to"), rapid.SampledFrom([]string{"ask", "deny"}).Draw(t, "does"), rapid.SampledFrom([]string{"content", "context"}).Draw(t, "by")}
+}
+
+func drawLabels(t *rapid.T) Labels {
+	return Labels{Has: rapid.SliceOfN(rapid.SampledFrom(worldLabels), 0, 2).Draw(t, "labels"), Unknown: rapid.IntRange(0, 5).Draw(t, "unlabelled") == 0}
+}
+
+func drawFacts(t *rapid.T) (all []FlowFact) {
+	for range rapid.IntRange(0, 2).Draw(t, "facts") {
+		all = append(all, FlowFact{drawLabels(t), "something", rapid.IntRange(0, 5).Draw(t, "lost") == 0})
+	}
+	return all
+}
+
+// naiveFlows says what the flows of a profile ask for: of every label that a source may have, and
+// the tool may have, what is written about the two.
+func naiveFlows(flows []worldFlow, f *FlowFacts) (said []Disposition) {
+	may := func(l Labels) []string {
+		all := slices.Clone(l.Has)
+		if l.Unknown {
+			all = append(all, "private", "untrusted", "external")
+		}
+		return all
+	}
+	for by, facts := range map[string][]FlowFact{"content": f.Content, "context": f.Context} {
+		for _, fact := range facts {
+			for _, from := range may(fact.Labels) {
+				for _, to := range may(f.Labels) {
+					if slices.Contains(flows, worldFlow{from, to, "deny", by}) {
+						said = append(said, Deny)
+					}
+					if slices.Contains(flows, worldFlow{from, to, "ask", by}) {
+						said = append(said, Ask)
+					}
+				}
+			}
+		}
+	}
+	return said
 }
 
 func (p worldProfile) json() string {
@@ -155,6 +208,9 @@ func (p worldProfile) json() string {
 	var rules []string
 	for _, r := range p.rules {
 		rules = append(rules, r.json())
+	}
+	if p.flows != nil {
+		keys = append(keys, fmt.Sprintf(`"flows": %s`, mustJSON(p.flows)))
 	}
 	keys = append(keys, `"rules": [`+strings.Join(rules, ", ")+`]`)
 	return "{" + strings.Join(keys, ", ") + "}"
@@ -222,6 +278,9 @@ func drawProfile(t *rapid.T, parent *worldProfile, parentName string) worldProfi
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {
 		p.rules = append(p.rules, drawRule(t, worldActions))
 	}
+	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "flows") {
+		p.flows = append(p.flows, drawFlow(t))
+	}
 	return p
 }
 
@@ -240,6 +299,7 @@ func drawCall(t *rapid.T, tb testing.TB) Call {
 	c.Annotations = Annotations{ReadOnly: hint.Draw(t, "readOnly"), Destructive: hint.Draw(t, "destructive"),
 		Idempotent: hint.Draw(t, "idempotent"), OpenWorld: hint.Draw(t, "openWorld")}
 	c.TrustAnnotations = rapid.Bool().Draw(t, "trust")
+	c.Flow = &FlowFacts{Labels: drawLabels(t), Content: drawFacts(t), Context: drawFacts(t)}
 	c.Changed = rapid.SampledFrom([]string{"", "", "", "changed since ann accepted it"}).Draw(t, "changed")
 	return c
 }
@@ -382,6 +442,12 @@ func naive(w world, name string, c Call) Decision {
 			said = append(said, Allow)
 		}
 	}
+	carried := false
+	for _, p := range chain {
+		content := slices.DeleteFunc(slices.Clone(p.flows), func(f worldFlow) bool { return f.By != "content" })
+		carried = carried || slices.Contains(naiveFlows(content, c.Flow), Ask)
+		said = append(said, naiveFlows(p.flows, c.Flow)...)
+	}
 	d.Disposition = slices.Max(said)
 	if c.Changed != "" && d.Disposition == Allow {
 		d.Disposition = Ask
@@ -418,7 +484,7 @@ func naive(w world, name string, c Call) Decision {
 	slices.SortFunc(d.Quorums, func(a, b Quorum) int { return b.Need - a.Need })
 	tell(&d.Remember, func(r held) *bool { return r.remember }, false)
 	tell(&d.RequireReason, func(r held) *bool { return r.requireReason }, true)
-	if d.Manual || d.RequireReason || len(d.Quorums) > 0 {
+	if d.Manual || d.RequireReason || len(d.Quorums) > 0 || carried {
 		d.Remember = false
 	}
 	switch {
@@ -468,6 +534,7 @@ func TestLawOrderHasNoMeaning(t *testing.T) {
 			p.rules = rapid.Permutation(p.rules).Draw(rt, "rules")
 			p.deny = rapid.Permutation(p.deny).Draw(rt, "deny")
 			p.ask = rapid.Permutation(p.ask).Draw(rt, "ask")
+			p.flows = rapid.Permutation(p.flows).Draw(rt, "flows")
 			shuffled.profiles[name] = p
 		}
 		c := drawCall(rt, t)
@@ -524,7 +591,9 @@ func TestLawAddingDenyOrAskNeverLoosens(t *testing.T) {
 		before := worldProfileOf(rt, t, w, "child").Decide(c)
 		name := rapid.SampledFrom([]string{"top", "child"}).Draw(rt, "where")
 		p := w.profiles[name]
-		switch rapid.IntRange(0, 2).Draw(rt, "what") {
+		switch rapid.IntRange(0, 3).Draw(rt, "what") {
+		case 3:
+			p.flows = append(slices.Clone(p.flows), drawFlow(rt))
 		case 0:
 			r := drawRule(rt, []string{"ask", "manual", "deny"})
 			p.rules = append(slices.Clone(p.rules), r)

@@ -81,7 +81,7 @@ func atLeastOne(before *Set, p *Profile) bool {
 type loosening struct{ before, after *Profile }
 
 func (l *loosening) find() []string {
-	return slices.Concat(l.lists(), l.addedRules(), l.lostRules(), l.settings(), l.limits())
+	return slices.Concat(l.lists(), l.addedRules(), l.lostRules(), l.flowsLooser(), l.settings(), l.limits())
 }
 
 func (l *loosening) lists() (all []string) {
@@ -418,3 +418,16 @@ func (l *loosening) limits() (all []string) {
 
 // raised reports whether a limit was raised or removed.
 func raised[T ~int | ~int64](was, is *T) bool { return was != nil && (is == nil || *is > *was) }
+
+// flowsLooser says how the rules about flows of one profile have become looser.
+func (l *loosening) flowsLooser() (all []string) {
+	for _, f := range l.before.flows {
+		kept := slices.ContainsFunc(l.after.flows, func(n *flow) bool {
+			return n.from == f.from && n.to == f.to && n.content == f.content && n.says >= f.says
+		})
+		if !kept {
+			all = append(all, fmt.Sprintf("flow from %s to %s by %s (%s) is gone or weaker", f.from, f.to, f.by(), f.says))
+		}
+	}
+	return all
+}

@@ -29,6 +29,10 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 		return nil, b.problems
 	}
 	set.spec, set.options = spec, o
+	for _, p := range set.profiles {
+		content, context := p.Flows()
+		set.flowContent, set.flowContext = set.flowContent || content, set.flowContext || context
+	}
 	return set, nil
 }
 
@@ -49,6 +53,7 @@ type layer struct {
 	spec             *ProfileSpec
 	deny, ask, allow []listEntry
 	rules            []*rule
+	flows            []*flow
 	profile          *Profile // nil until it is resolved
 	resolving        bool
 }
@@ -218,6 +223,7 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 	if spec.Limits != nil {
 		b.checkLimits(at+"/limits", spec.Limits)
 	}
+	l.flows = b.flows(l)
 	labels := map[string]bool{}
 	for i := range spec.Rules {
 		r := b.rule(l, i, &spec.Rules[i])
@@ -580,4 +586,44 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// flows compiles the rules about flows of one profile.
+func (b *builder) flows(l *layer) (all []*flow) {
+	for i, spec := range l.spec.Flows {
+		f := &flow{label: fmt.Sprintf("flows/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/flows/" + strconv.Itoa(i)}
+		needed := func(key string, v *string) string {
+			if v == nil {
+				b.problem(f.at, fmt.Sprintf("the flow has no %q", key), `write {"from": "untrusted", "to": "external", "action": "ask", "by": "content"}`)
+				return ""
+			}
+			return *v
+		}
+		f.from, f.to = needed("from", spec.From), needed("to", spec.To)
+		for key, v := range map[string]*string{"from": spec.From, "to": spec.To} {
+			if v != nil && !ValidLabel(*v) {
+				b.problem(f.at+"/"+key, fmt.Sprintf("no label: %q", *v), "labels have up to 32 small letters, digits, dashes and underscores, a letter first")
+			}
+		}
+		f.content = needed("by", spec.By) == byContent
+		if spec.By != nil {
+			b.oneOf(f.at+"/by", spec.By, byWords, 0)
+		}
+		switch action := needed("action", spec.Action); action {
+		case "":
+		case "ask":
+			f.says = Ask
+		case "deny":
+			f.says = Deny
+		default:
+			b.problem(f.at+"/action", fmt.Sprintf("no action of a flow: %q", action), `want "ask" or "deny": a flow only makes decisions stricter`)
+		}
+		if spec.Reason != nil {
+			if f.reason = *spec.Reason; strings.TrimSpace(f.reason) == "" {
+				b.problem(f.at+"/reason", "the reason is empty", "")
+			}
+		}
+		all = append(all, f)
+	}
+	return all
 }

@@ -22,6 +22,7 @@ type Profile struct {
 	deny, ask, allow []listEntry
 	hasAllowlist     bool
 	rules            []*rule
+	flows            []*flow
 	defaultAction    defaultAction
 	setsDefault      bool // it sets its default itself
 	fallback         Fallback
@@ -109,6 +110,7 @@ func (p *Profile) Decide(call Call) Decision {
 //	risk          of rules, annotations and words; needed for the default
 //	repeatable    of rules and annotations
 //	default       nothing matched: not on the allowlist, or the default action
+//	flows         what was read may not go everywhere
 //	changed       an allowed call of a changed tool is asked
 //	gate          evaluation.enabled is false: an ask is allowed
 //	asking        how to ask, if it is still to be asked
@@ -119,6 +121,7 @@ var steps = []func(*tally) error{
 	(*tally).weighRisk,
 	(*tally).weighRepeating,
 	(*tally).applyDefault,
+	(*tally).tryFlows,
 	(*tally).checkChanged,
 	(*tally).checkGate,
 	(*tally).applyAskSettings,
@@ -169,6 +172,7 @@ type tally struct {
 	facts   facts
 	d       Decision
 	applied []applied
+	carried bool     // it asks because of what the call carries
 	trials  *[]Trial // nil unless every rule tried is to be reported
 }
 
@@ -465,8 +469,9 @@ func (t *tally) applyAskSettings() error {
 		d.Timeout, d.TimeoutExplicit = timeout, true
 	}
 	d.RequireReason = requireReason.result(true, base.requireReason)
-	// A call that takes more than a keystroke to approve is not remembered.
-	d.Remember = remember.result(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0
+	// A call that takes more than a keystroke to approve is not remembered, nor one whose next
+	// like may carry something else.
+	d.Remember = remember.result(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0 && !t.carried
 	d.Fallback = t.p.fallback
 	d.limitFallback()
 	if d.Timeout <= 0 {

@@ -33,7 +33,9 @@ type Set struct {
 	patienceOf     map[string]Duration
 	spec           Spec // the section and options that it was made from
 	options        Options
-	builtins       map[string]*ProfileSpec // those of the program that profiles extend
+	// Whether some profile looks at flows by content, and by context.
+	flowContent, flowContext bool
+	builtins                 map[string]*ProfileSpec // those of the program that profiles extend
 }
 
 // Profile returns the profile with that name.
@@ -163,10 +165,21 @@ func (s *Set) RestrictsNothing(name string) bool {
 	if p == nil || len(p.deny)+len(p.ask) > 0 {
 		return false
 	}
+	if len(p.flows) > 0 {
+		return false
+	}
 	if p.hasAllowlist && !covered(anyTool, patterns(p.allow)) || !p.hasAllowlist && p.defaultAction != defaultAllow {
 		return false
 	}
 	return !slices.ContainsFunc(p.rules, func(r *rule) bool {
 		return r.action.disposition() > Allow || len(r.checks) > 0
 	})
+}
+
+// Flows says which facts about flows some profile needs: see [Profile.Flows].
+func (s *Set) Flows() (content, context bool) {
+	if s == nil {
+		return false, false
+	}
+	return s.flowContent, s.flowContext
 }

@@ -62,6 +62,8 @@ type ProfileSpec struct {
 	ElicitationFallback *string `json:"elicitationFallback,omitempty"`
 	// Rules match tools and arguments; their order has no meaning.
 	Rules []RuleSpec `json:"rules,omitempty"`
+	// Flows say what was read where may not go where; their order has no meaning.
+	Flows []FlowSpec `json:"flows,omitempty"`
 	// Timeout is the profile's own time to answer.
 	Timeout *Duration `json:"timeout,omitempty"`
 	// Risk overrides the table of the section for this profile.

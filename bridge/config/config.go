@@ -209,6 +209,9 @@ type Server struct {
 	Sampling    Sampling    `json:"sampling"`
 	// Roots are the folders that the server is told of, as file URIs.
 	Roots []string `json:"roots,omitempty" expand:"no"`
+	// Labels are what all of its tools and resources are called in rules about flows; nil if
+	// nobody has said.
+	Labels []string `json:"labels,omitempty" expand:"no"`
 	// Known is the file of package known that the person has accepted for this
 	// server, as "filesystem" or "filesystem@2026.8.31": see [Server.Recognize].
 	Known string `json:"known,omitempty" expand:"no"`
@@ -253,10 +256,12 @@ type Tools struct {
 	Allow []string `json:"allow,omitempty"`
 	// Deny hides every tool that one of its globs matches.
 	Deny []string `json:"deny,omitempty"`
+	// Labels are what tools are called in rules about flows, by globs.
+	Labels map[string][]string `json:"labels,omitempty"`
 }
 
 // IsZero reports whether all tools are seen.
-func (t Tools) IsZero() bool { return len(t.Allow) == 0 && len(t.Deny) == 0 }
+func (t Tools) IsZero() bool { return len(t.Allow) == 0 && len(t.Deny) == 0 && len(t.Labels) == 0 }
 
 // A Sandbox holds the limits of runs and the size of the worker pool.
 type Sandbox struct {

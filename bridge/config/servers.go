@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -264,6 +265,14 @@ func (c *checker) webAddress(key, text, path string) {
 
 // tools checks the globs of a server.
 func (c *checker) tools(s *Server, at string) {
+	checkLabels(c, s.Labels, at+"/labels")
+	labelled := slices.Sorted(maps.Keys(s.Tools.Labels))
+	for _, pattern := range labelled {
+		if _, err := glob.Compile(pattern); err != nil || pattern == "" {
+			c.at(at+"/tools/labels", fmt.Sprintf("the pattern %q is not legal", pattern), "")
+		}
+		checkLabels(c, s.Tools.Labels[pattern], at+"/tools/labels/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(pattern))
+	}
 	for key, patterns := range map[string][]string{"allow": s.Tools.Allow, "deny": s.Tools.Deny} {
 		path := at + "/tools/" + key
 		if key == "allow" && patterns != nil && len(patterns) == 0 {
@@ -291,6 +300,28 @@ func (c *checker) tools(s *Server, at string) {
 			}
 		}
 	}
+}
+
+// checkLabels checks labels.
+func checkLabels(c *checker, labels []string, at string) {
+	for i, label := range labels {
+		if item := fmt.Sprintf("%s/%d", at, i); c.sound(item) && !profiles.ValidLabel(label) {
+			c.at(item, fmt.Sprintf("no label: %q", label), "labels have up to 32 small letters, digits, dashes and underscores, a letter first")
+		}
+	}
+}
+
+// LabelsOf returns the labels that the file gives a tool of the server, by its raw name, and
+// whether it says anything of them.
+func (s *Server) LabelsOf(tool string) (labels []string, said bool) {
+	labels, said = slices.Clone(s.Labels), s.Labels != nil
+	for pattern, more := range s.Tools.Labels {
+		if g, err := glob.Compile(pattern); err == nil && g.Match(tool) {
+			labels, said = append(labels, more...), true
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels), said
 }
 
 // reactions fills in what becomes of a server's new and changed tools.

@@ -302,7 +302,7 @@ func (r *Run) request(c *call) approval.Request {
 // key identifies c as a call of r, as it was decided.
 func (c *call) key(r *Run) approval.Key {
 	return approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
-		Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision), Args: c.args.Digest()}
+		Definition: c.tool.Digest, Revision: cmp.Or(c.decision.Grounds, c.decision.Revision) + c.decision.Flows(), Args: c.args.Digest()}
 }
 
 // TimeToAnswer returns how long people may take for a question with this

@@ -58,6 +58,7 @@ type call struct {
 	identity string // of the tool's server, as the call is meant for it
 	args     canon.Args
 	meaning  *profiles.Meaning // nil if nobody knows
+	flow     *profiles.FlowFacts
 	began    *profiles.Meaning // what it was when these arguments were judged first
 	met      []string          // who is not new any more because a person approved the call
 	landed   func(ok bool)     // is told whether it succeeded, once it was sent
@@ -132,6 +133,9 @@ func (c *call) past(state string, received int) Past {
 	p := Past{Effect: c.effect(state), Received: received, Met: c.met}
 	if c.counted {
 		p.Path, p.Server, p.Name, p.Sent = c.tool.Path(), c.tool.Server, c.tool.Name, c.bytes
+		if c.flow != nil {
+			p.Labels, p.Unlabelled = c.flow.Labels.Has, c.flow.Labels.Unknown
+		}
 	}
 	return p
 }

@@ -15,6 +15,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/misfit"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
@@ -137,15 +138,15 @@ func (w *covering) byFile() {
 	across := !w.elsewhere(m)
 	leaves := m.Where == string(known.Remote) || m.Net == string(known.NetChosen) || slices.Contains(m.Effects, string(known.Send))
 	w.each("", w.args, func(name string, role known.Role, v any) {
-		number := isNumber(v)
+		number := misfit.IsNumber(v)
 		switch role {
 		case known.Command, known.Amount, known.SQL:
 			w.bind(name, approval.Exact, exact(v))
 		case known.Place:
-			if text, ok := v.(string); ok && (strings.ContainsAny(text, shellSigns) || strings.HasPrefix(text, "-")) {
+			if text, ok := v.(string); ok && (strings.ContainsAny(text, misfit.ShellSigns) || strings.HasPrefix(text, "-")) {
 				w.none("%s has signs that a shell would read", name)
 			}
-			if number && !deletes && isItem(name) && w.has(known.Place, name) {
+			if number && !deletes && misfit.IsItem(name) && w.has(known.Place, name) {
 				w.free(name)
 			} else {
 				w.bind(name, approval.Exact, exact(v))
@@ -161,8 +162,8 @@ func (w *covering) byFile() {
 			}
 		case known.Plain:
 			switch {
-			case !changes, across, number && !deletes && !isAmount(name):
-				if slices.ContainsFunc(textsIn(v), commands) {
+			case !changes, across, number && !deletes && !misfit.IsAmount(name):
+				if slices.ContainsFunc(misfit.TextsIn(v), misfit.Commands) {
 					w.none("%s has signs that a shell would read", name)
 				}
 				w.free(name)
@@ -313,8 +314,8 @@ func (w *covering) host(param string, kind approval.BoundKind, text string) {
 
 // mentions binds the hosts that a text names.
 func (w *covering) mentions(param string, v any) {
-	for _, text := range textsIn(v) {
-		found := addresses.FindAllStringSubmatch(text, maxMentions+1)
+	for _, text := range misfit.TextsIn(v) {
+		found := misfit.Addresses.FindAllStringSubmatch(text, maxMentions+1)
 		if len(found) > maxMentions { // there may be others behind them
 			w.none("%s names more hosts than anybody would read", param)
 			return
@@ -340,7 +341,7 @@ const maxMentions = 20
 // has reports whether the call has another argument of the role besides one.
 func (w *covering) has(role known.Role, besides string) bool {
 	return slices.ContainsFunc(w.values, func(v known.Value) bool {
-		return v.Role == role && plainName(v.Param) != besides && !isItem(plainName(v.Param))
+		return v.Role == role && plainName(v.Param) != besides && !misfit.IsItem(plainName(v.Param))
 	})
 }
 
@@ -380,10 +381,10 @@ func (w *covering) byNames() {
 		switch {
 		case role != "" && role != known.Content && role != known.Plain: // a file that nobody accepted can bind
 			w.bind(name, approval.Exact, exact(v))
-		case isText && isContent(name) && !looksLikeAPlace(text) && !w.runs() && !isStatement(text):
+		case isText && misfit.IsContent(name) && !misfit.LooksLikeAPlace(text) && !w.runs() && !misfit.IsStatement(text):
 			w.free(name)
 			w.mentions(name, v)
-		case isNumber(v) && isItem(name) && !w.deletes():
+		case misfit.IsNumber(v) && misfit.IsItem(name) && !w.deletes():
 			w.free(name)
 		default:
 			w.bind(name, approval.Exact, exact(v))
@@ -393,7 +394,7 @@ func (w *covering) byNames() {
 
 // deletes reports whether the tool is called as if it took something away.
 func (w *covering) deletes() bool {
-	words := wordsOf(w.c.tool.Name)
+	words := misfit.Of(w.c.tool.Name)
 	return slices.ContainsFunc(words, func(word string) bool {
 		return slices.Contains([]string{"delete", "remove", "drop", "purge", "destroy", "erase", "close", "archive", "trash", "cancel", "revoke", "kill", "pay", "buy", "order", "transfer", "merge"}, word)
 	})
@@ -401,7 +402,7 @@ func (w *covering) deletes() bool {
 
 // runs reports whether the tool is called as if it ran what it is given.
 func (w *covering) runs() bool {
-	return slices.ContainsFunc(wordsOf(w.c.tool.Name), func(word string) bool { return slices.Contains(runningNames, word) })
+	return slices.ContainsFunc(misfit.Of(w.c.tool.Name), func(word string) bool { return slices.Contains(misfit.RunningNames, word) })
 }
 
 // exact returns the canonical text of a value that is bound as it is.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -19,6 +20,7 @@ func (r *Run) decide(view *View, c *call) {
 		c.began = c.meaning
 	}
 	c.carries(view, &r.read)
+	c.flow = data{r}.flow(view, c)
 	c.decision = r.tally.judge(c, func(others profiles.RunFacts) profiles.Decision { return r.judge(view, c, others) })
 	r.secrets.learn(c.args, c.displayOptions(nil))
 }
@@ -85,7 +87,7 @@ func (r *Run) facts(view *View, c *call, others profiles.RunFacts) []profiles.Ca
 		if began && !r.Trusted[c.tool.Server] && !c.tool.Method { // trust given later applies to later runs
 			facts[i].TrustAnnotations = false
 		}
-		facts[i].Args, facts[i].Run, facts[i].Meaning = c.args.Value(), others, c.meaning
+		facts[i].Args, facts[i].Run, facts[i].Meaning, facts[i].Flow = c.args.Value(), others, c.meaning, cmp.Or(c.flow, facts[i].Flow)
 	}
 	return facts
 }

@@ -30,6 +30,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
 
@@ -105,6 +106,7 @@ type Gate struct {
 	now       func() time.Time
 	view      atomic.Pointer[View]
 	met       acquaintance
+	marks     provenance.Book // what was read
 	turn      func(ctx context.Context, session string, work func()) error
 }
 
@@ -186,6 +188,7 @@ func (g *Gate) Refuse(ctx context.Context, e approval.StoredRequest, v approval.
 // EndSession forgets a session, with its grants. Its runs have ended.
 func (g *Gate) EndSession(session string) error {
 	g.met.forget(session)
+	g.marks.Forget(session)
 	return g.broker.EndSession(session)
 }
 

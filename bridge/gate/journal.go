@@ -37,4 +37,7 @@ type Past struct {
 	Received int    `json:"received,omitempty"`
 	// Met are the hosts and recipients that it names, if a person approved it.
 	Met []string `json:"met,omitempty"`
+	// Labels are those of the tool, as far as they are known.
+	Labels     []string `json:"labels,omitempty"`
+	Unlabelled bool     `json:"unlabelled,omitempty"`
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
@@ -36,6 +34,9 @@ type Meant struct {
 	Remote bool
 	// Confined reports that its browser reaches no host but this machine.
 	Confined bool
+	// Labels, if not nil, returns the labels that the configuration gives a tool by its raw name,
+	// and whether it says anything of them.
+	Labels func(tool string) (labels []string, said bool)
 	// PerSession reports that each session has a server of its own.
 	PerSession bool
 }
@@ -89,37 +90,11 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 	}
 	v.box(t.Server).keep(m, tool, ws)
 	if m.Leaves() {
-		m.Carries = secretsIn("", args)
+		m.Carries = provenance.Secrets("", args)
 	}
 	m.Orders = browses(tool) && reading.Orders()
 	m.Triggers = triggers(reading) && reading.Repository(t.Server) == ""
 	return m
-}
-
-// secretsIn returns the strings in v, which stands at a dotted path in the arguments,
-// that have a secret in them.
-func secretsIn(at string, v any) (all []profiles.CarriedFact) {
-	below := func(name string, v any) {
-		if at != "" {
-			name = at + "." + name
-		}
-		all = append(all, secretsIn(name, v)...)
-	}
-	switch v := v.(type) {
-	case string:
-		if len(canon.Secrets(v)) > 0 {
-			all = append(all, profiles.CarriedFact{Param: at, What: "a secret", Secret: true})
-		}
-	case []any:
-		for i, element := range v {
-			below(strconv.Itoa(i), element)
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			below(name, v[name])
-		}
-	}
-	return all
 }
 
 // carries adds to the meaning of c what other servers answered in this run and c takes
@@ -130,7 +105,7 @@ func (c *call) carries(view *View, read *provenance.Memory) {
 	if m == nil || !m.Accepted || !m.Leaves() {
 		return
 	}
-	runs := read.Find(c.args).Runs
+	runs := read.Find(c.tool.Server, c.args).Runs
 	if reads := []string{string(known.Read)}; slices.Equal(m.Effects, reads) {
 		runs = append(runs, read.Names(c.args, view.privateHere)...)
 	}

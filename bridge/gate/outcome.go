@@ -28,6 +28,9 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 		c.verdict.Use = approval.Use{}
 	}
 	r.tally.add(c.effect(ledger.Unknown))
+	if content, _ := (data{r}).looks(r.gate.View()); content {
+		r.read.Send(c.tool.Server, c.args)
+	}
 	return nil
 }
 
@@ -194,7 +197,7 @@ func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 		return false
 	}
 	made := &call{Call: c, gate: g, tool: tool, args: args}
-	made.meaning = r.meaning(view, made)
+	made.meaning, made.flow = r.meaning(view, made), data{r}.flow(view, made)
 	return r.judge(view, made, r.tally.others(made)).Repeatable
 }
 

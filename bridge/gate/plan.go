@@ -79,6 +79,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 	r.onPage(c.meaning, ahead.at(c.whose(view, r.Session, itsBrowser)))
 	c.began = c.meaning
 	c.carries(view, &r.read)
+	c.flow = data(r).flow(view, c)
 	c.decision = r.judge(view, c, r.tally.others(c))
 	r.rank(view, c, ahead)
 	r.secrets.learn(args, c.displayOptions(nil))

@@ -41,6 +41,8 @@ type Origin struct {
 	Name   string
 	// Names keeps what its script means by names in other spellings.
 	Names *catalog.Taken
+	// Brief reports that its session lasts no longer than the client's request.
+	Brief bool
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
@@ -67,6 +69,10 @@ type Surroundings struct {
 	Folder string `json:"folder,omitempty"`
 	// Workspace is the folders that the script works on.
 	Workspace workspace.Workspace `json:"workspace,omitzero"`
+	// Context is what was read before the run began, by those whose context it shares, if
+	// policy looks at that; ContextOf says who they are, empty for the session.
+	Context   []provenance.Mark `json:"context,omitempty"`
+	ContextOf string            `json:"contextOf,omitempty"`
 }
 
 // Reach says how a run can ask a person.
@@ -93,6 +99,7 @@ type Run struct {
 
 	tally   tally             // what its calls did
 	read    provenance.Memory // what they returned
+	marks   provenance.Marks  // where that came from
 	secrets secrets           // the values that rules hide
 	scripts sync.Map          // digests of the saved scripts that were recorded
 
@@ -135,11 +142,13 @@ func (g *Gate) run(o Origin, h Host) *Run {
 	if h == nil {
 		h = Unattended{}
 	}
-	if view := g.View(); o.Policy == nil {
+	resumed := o.Policy != nil
+	if view := g.View(); !resumed {
 		o.Policy, o.Servers, o.Trusted, o.Accepted = view.Profiles, view.Identities, view.Trusted, view.accepted()
 	}
 	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
 	r.trail = ledger.NewTrail(g.recorder, r.fill, h.Withholds(), func(err error) { h.Stop(unwritten(err)) })
+	data{r}.begins(g.View(), resumed)
 	r.secrets.learn(inputArgs(r.Input), r.recordOptions())
 	return r
 }
@@ -236,7 +245,9 @@ func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
 	r.tally.recall(p)
 	r.gate.met.meet(r.Session, p.Met)
 	if p.Server != "" && len(reply) > 0 {
-		r.read.Read(provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name}, reply)
+		from := provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name, Labels: p.Labels, Unlabelled: p.Unlabelled}
+		r.read.Read(from, reply)
+		data{r}.mark(from)
 	}
 }
 

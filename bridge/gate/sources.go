@@ -2,7 +2,6 @@ package gate
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,13 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 	if c.tool.Server == "" {
 		return // what the bridge itself says is not secret
 	}
-	r.read.Read(provenance.Source{Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Args: c.args, Hidden: c.decision.Hidden}, reply)
+	l := data{r}.labels(r.gate.View(), c)
+	from := provenance.Source{Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Args: c.args, Hidden: c.decision.Hidden, Labels: l.Has, Unlabelled: l.Unknown}
+	r.read.Read(from, reply)
+	if content, _ := (data{r}).looks(r.gate.View()); content {
+		r.read.Prepare() // the next call need not wait for it
+	}
+	data{r}.mark(from)
 }
 
 // findSources finds which of the arguments' bytes the run has read before, for the
@@ -27,7 +32,7 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 // one server to another is named among the reasons, and no grant covers it. It looks
 // only at calls that are asked about.
 func (r *Run) findSources(c *call) {
-	found := r.read.Find(c.args)
+	found := r.read.Find(c.tool.Server, c.args)
 	folder := ""
 	if folders := r.Workspace.Folders(); len(folders) == 1 {
 		folder = canon.Escape(folders[0]) + string(filepath.Separator)
@@ -44,7 +49,7 @@ func (r *Run) findSources(c *call) {
 		}
 	}
 	if found.Partly {
-		c.sources = append(c.sources, fmt.Sprintf("the run has read more than could be compared (%d MB are kept)", provenance.MaxKept>>20))
+		c.sources = append(c.sources, "the run has read more than could be compared")
 		c.decision.Remember = false // it may be another server's
 	}
 	if len(others) == 0 {

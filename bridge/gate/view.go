@@ -79,7 +79,7 @@ func (v *View) box(server string) Box {
 func (v *View) Facts(t *catalog.Tool) []profiles.Call {
 	u, unreviewed := v.unreviewed(t)
 	is := profiles.Call{Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description, Annotations: t.Annotations,
-		TrustAnnotations: t.Method || v.Trusted[t.Server] && !unreviewed, Changed: u.Why} // a method's annotations are our own
+		Flow: &profiles.FlowFacts{Labels: v.labels(t)}, TrustAnnotations: t.Method || v.Trusted[t.Server] && !unreviewed, Changed: u.Why} // a method's annotations are our own
 	if u.Was == nil {
 		return []profiles.Call{is}
 	}

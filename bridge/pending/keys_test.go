@@ -177,6 +177,7 @@ func profileText() text {
 	p := first.in("evaluation", "profiles", "p")
 	maps.Copy(p, map[string]any{
 		"default": "deny", "elicitationFallback": "deny", "risk": risks(),
+		"flows":  []any{map[string]any{"from": "private", "to": "external", "action": "deny", "by": "content"}},
 		"limits": map[string]any{"cpu": "1s", "call": "1s", "heap": "32MB", "calls": 5, "parallel": 5, "source": "2KB", "input": "2KB", "logs": "2KB", "result": "2KB", "reply": "2KB"},
 		"rules": []any{map[string]any{
 			"name": "r", "tools": []any{"kept__pay"}, "when": "args.amount > 5", "action": "ask", "risk": "high", "reason": "money", "timeout": "1m", "remember": false, "requireReason": true,
@@ -198,6 +199,10 @@ var profileLoosenings = func() map[string]turn {
 		"who cannot be asked is let": set("allow", in("elicitationFallback")...),
 		"another base":               set("relaxed", "evaluation", "profiles", "child", "extends"),
 		"the unknown is low":         set("low", "evaluation", "risk", "unknown"),
+		"a flow from less":           ofOne(0, set("untrusted", "from"), in("flows")...),
+		"a flow to less":             ofOne(0, set("hr", "to"), in("flows")...),
+		"a flow that asks":           ofOne(0, set("ask", "action"), in("flows")...),
+		"another kind of flow":       ofOne(0, set("context", "by"), in("flows")...),
 		"a rule for less":            ofRule(set([]any{"kept__payment"}, "tools")),
 		"a rule under a condition":   ofRule(set("args.amount > 50", "when")),
 		"a rule that only tells":     ofOne(1, set("notify", "action"), in("rules")...),
@@ -239,6 +244,7 @@ func wideText() text {
 		set("quarantine", "newTools"), set("ask", "changedTools"), set([]any{"/work", "/notes"}, "evaluation", "workspace"),
 		set(map[string]any{"command": "npx", "args": []any{"-y", "@modelcontextprotocol/server-memory"}, "newTools": "quarantine", "known": "memory"}, "servers", "met"),
 		set(map[string]any{"url": "https://plain.example/mcp"}, "servers", "plain"),
+		set(map[string]any{"url": "https://labelled.example/mcp", "newTools": "quarantine", "labels": []any{"private"}, "tools": map[string]any{"labels": map[string]any{"send_*": []any{"external"}}}}, "servers", "labelled"),
 		set(map[string]any{"url": "https://off.example/mcp", "newTools": "allow", "disabled": true}, "servers", "off"),
 		set(map[string]any{"url": "https://q.example/mcp", "quarantine": true}, "servers", "q"),
 		set(map[string]any{"command": "/bin/tool", "args": []any{"-a"}, "env": map[string]any{"MODE": "safe"}, "passEnv": []any{"LANG"}, "cwd": "/"}, "servers", "program"),
@@ -274,6 +280,9 @@ func ofOne(n int, edit turn, keys ...string) turn {
 var wideLoosenings = map[string]turn{
 	"every server's new tools":      set("allow", "newTools"),
 	"every server's changed tools":  set("allow", "changedTools"),
+	"a label less":                  set([]any{"hr"}, "servers", "labelled", "labels"),
+	"a tool's label less":           set([]any{"hr"}, "servers", "labelled", "tools", "labels", "send_*"),
+	"a server has no label now":     set([]any{}, "servers", "plain", "labels"),
 	"a server that is known":        set("filesystem", "servers", "program", "known"),
 	"a server is not known":         drop("servers", "met", "known"), // a rule that denies what is known does not match any more
 	"a server is another known":     set("filesystem", "servers", "met", "known"),
@@ -389,6 +398,7 @@ var harmlessKeys = map[string]string{
 
 	"evaluation/clientPatience":                             "it says when a client is answered, and a question is open as before",
 	"evaluation/profiles/*/rules/*/name":                    "it is for people",
+	"evaluation/profiles/*/flows/*/reason":                  "it is for people",
 	"evaluation/profiles/*/rules/*/reason":                  "it is for people",
 	"evaluation/profiles/*/rules/*/examples/match/*/tool":   "examples are tried when the file is read, and decide nothing",
 	"evaluation/profiles/*/rules/*/examples/match/*/args":   "examples are tried when the file is read, and decide nothing",

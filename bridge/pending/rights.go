@@ -132,6 +132,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	if showsMore(was.Tools, is.Tools) {
 		why = append(why, "more of its tools may be seen")
 	}
+	if otherLabels(was, is) {
+		why = append(why, "its tools have other labels, by which rules say where data may flow")
+	}
 	if more := added(was.Rotating, is.Rotating); len(more) > 0 {
 		why = append(why, fmt.Sprintf("it stays the same server whatever %s holds", strings.Join(more, ", ")))
 	}
@@ -144,6 +147,20 @@ func looserServer(was, is *config.Server) (why []string) {
 		why = append(why, "its login asks for whatever the server names")
 	}
 	return why
+}
+
+// otherLabels reports whether labels are gone, or it is said of tools that were not labelled
+// which they have: what nobody has said may be any.
+func otherLabels(was, is *config.Server) bool {
+	if was.Labels == nil && is.Labels != nil || len(added(is.Labels, was.Labels)) > 0 {
+		return true
+	}
+	for pattern, labels := range was.Tools.Labels {
+		if len(added(is.Tools.Labels[pattern], labels)) > 0 {
+			return true
+		}
+	}
+	return len(is.Tools.Labels) > len(was.Tools.Labels) && is.Labels == nil
 }
 
 // added returns those of is that was does not have.

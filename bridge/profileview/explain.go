@@ -156,6 +156,8 @@ func (x Explained) TriedRows() [][]string {
 			if t.Action != 0 {
 				what += " (" + t.Action.String() + ")"
 			}
+		case profiles.KindFlow:
+			what = t.Rule
 		case profiles.KindOwnFile:
 			what = "the bridge's own files"
 		case profiles.KindNotListed, profiles.KindDefault:

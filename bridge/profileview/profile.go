@@ -114,6 +114,7 @@ func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) e
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printLists(w, specs, line, e)
 	printRules(w, specs, line)
+	printFlows(w, specs, line)
 	fmt.Fprintf(w, "otherwise\t%s\n", defaultAction(e))
 	if e.ElicitationFallback != nil {
 		fmt.Fprintf(w, "client cannot ask\t%s\n", *e.ElicitationFallback)
@@ -175,6 +176,22 @@ func printRules(w *tabwriter.Writer, specs Specs, line []string) {
 			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Escape(label), action, canon.Escape(strings.Join(r.Tools, ", ")), from)
 			for _, detail := range ruleDetails(r) {
 				fmt.Fprintf(w, "\t  %s\n", canon.Escape(detail))
+			}
+		}
+	}
+}
+
+// printFlows prints the rules about flows of a line of profiles.
+func printFlows(w *tabwriter.Writer, specs Specs, line []string) {
+	for i, name := range line {
+		for n, f := range specs[name].Flows {
+			from := ""
+			if i < len(line)-1 {
+				from = "  (" + name + ")"
+			}
+			fmt.Fprintf(w, "flows/%d\t%s: from %s to %s, by %s%s\n", n, *f.Action, *f.From, *f.To, *f.By, from)
+			if f.Reason != nil {
+				fmt.Fprintf(w, "\t  reason: %s\n", canon.Escape(*f.Reason))
 			}
 		}
 	}

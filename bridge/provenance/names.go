@@ -1,11 +1,11 @@
 package provenance
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles/flow"
 )
 
 // A name of a person or a thing is often shorter than [MinRun], and says more than as
@@ -24,26 +24,23 @@ const (
 // sources that count. Of each argument and source only the first is reported.
 func (m *Memory) Names(args canon.Args, counts func(Source) bool) (found []Run) {
 	m.mu.Lock()
-	answers := slices.Clone(m.answers)
+	sources := slices.Clone(m.sources)
 	m.mu.Unlock()
-	answers = slices.DeleteFunc(answers, func(a *answer) bool { return !counts(a.Source) })
-	if len(answers) == 0 {
-		return nil
-	}
-	s := &search{short: true}
-	s.collect("", args.Value())
 	left := maxNames
-	for _, t := range s.sent {
-		names := properName.FindAllStringIndex(t.text, left)
+	for _, t := range flow.Strings(args.Value()) {
+		names := properName.FindAllStringIndex(t.Text, left)
 		left -= len(names)
-		for _, a := range answers {
+		for n, a := range sources {
+			if len(names) == 0 || !counts(a) {
+				continue
+			}
 			for _, at := range names {
-				name := t.text[at[0]:at[1]]
-				if len(name) < minName || !slices.ContainsFunc(a.strings(), func(text []byte) bool { return bytes.Contains(text, []byte(name)) }) {
+				name := t.Text[at[0]:at[1]]
+				if len(name) < minName || !m.flow.Contains(n, name) {
 					continue
 				}
-				found = append(found, Run{Argument: canon.Escape(t.path), Characters: len([]rune(name)), Whole: name == t.text,
-					Spans: []Span{{at[0], len(name)}}, Call: a.Call, Server: a.Server, From: a.from()})
+				found = append(found, Run{Source: a, Argument: canon.Escape(t.Path), Characters: len([]rune(name)), Whole: name == t.Text,
+					Spans: []Span{{Offset: at[0], Length: len(name)}}, Call: a.Call, Server: a.Server, From: a.from()})
 				break
 			}
 		}

@@ -21,18 +21,12 @@
 // [Memory.Names] finds shorter ones, if they are proper names: it is for what nobody
 // is asked about otherwise.
 //
-// # What is not found
-//
-// Text that the script has changed on the way: encoded, translated, rewritten,
-// or cut into shorter pieces. And text that is no longer remembered: a run's
-// memory is [MaxKept] bytes, and when it is full the largest answer is dropped
-// first, so that nobody can flush a key file out with a large page. Found.Partly
-// then says that the search was incomplete. So a match is a reason to look
-// closer, but the lack of one is no reason not to.
+// Finding is the business of package flow, which says what is found and what is not. Here are the names of what was
+// read, for people. A run's memory is bounded: Found.Partly says that the search was
+// incomplete.
 package provenance
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -40,24 +34,21 @@ import (
 	"sync"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles/flow"
 )
 
-const (
-	// MinRun is the least number of characters in common that is reported.
-	MinRun = 24
-	// MaxKept bounds what is remembered of one run, in bytes.
-	MaxKept = 4 << 20
-	// maxAnswer bounds how much of one answer is remembered, from its beginning.
-	maxAnswer = 1 << 20
-)
+// MinRun is the least number of characters in common that is reported.
+const MinRun = flow.MinRun
+
+// MaxKept is the most that a memory keeps of one run, in bytes.
+const MaxKept = flow.MaxLimit
 
 // A Memory is what one run has read. Its zero value is empty; its methods may
 // be called by any number of goroutines.
 type Memory struct {
+	flow    flow.Memory
 	mu      sync.Mutex
-	answers []*answer // in the order they came
-	kept    int       // bytes of them
-	partly  bool      // something was left out
+	sources []Source // by the number that flow knows them by
 }
 
 // A Source is the call that an answer belongs to.
@@ -69,70 +60,67 @@ type Source struct {
 	// Hidden are the members of Args that are hidden on display, as
 	// canon.DisplayOptions has them.
 	Hidden map[string]string
+	// Labels are what rules about flows call what it read.
+	Labels []string
+	// Unlabelled reports that nobody has said which labels it has.
+	Unlabelled bool
 }
 
-// An answer is what one call returned.
-type answer struct {
-	Source
-	size  int
-	read  sync.Once
-	reply []byte   // JSON, perhaps without its end; nil once it was read
-	texts [][]byte // the strings in it
-}
+// Keep raises how many bytes of answers are remembered.
+func (m *Memory) Keep(bytes int) { m.flow.Keep(bytes) }
 
-// strings returns the strings of the answer, read when they are first wanted.
-func (a *answer) strings() [][]byte {
-	a.read.Do(func() {
-		eachString(a.reply, func(text []byte) { a.texts = append(a.texts, text) }, maxNested)
-		a.reply = nil
-	})
-	return a.texts
-}
+// Prepare makes the next search as fast as those after it.
+func (m *Memory) Prepare() { m.flow.Prepare() }
 
 // Read remembers the answer of a call: the whole CallToolResult, which is
 // copied. It is cheap: the answer is parsed when Find first needs it.
 func (m *Memory) Read(from Source, reply json.RawMessage) {
-	if len(reply) < MinRun {
-		return
-	}
+	m.mu.Lock()
+	m.sources = append(m.sources, from)
+	n := len(m.sources) - 1
+	m.mu.Unlock()
+	m.flow.Read(n, reply)
+}
+
+// Send notes what was sent to a server, for what is sent there in parts.
+func (m *Memory) Send(server string, args canon.Args) { m.flow.Send(server, args.Value()) }
+
+// source returns a source by its number.
+func (m *Memory) source(n int) Source {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(reply) > maxAnswer {
-		reply, m.partly = reply[:maxAnswer], true
-	}
-	m.answers = append(m.answers, &answer{Source: from, size: len(reply), reply: bytes.Clone(reply)})
-	for m.kept += len(reply); m.kept > MaxKept; m.partly = true {
-		largest := 0
-		for i, a := range m.answers {
-			if a.size > m.answers[largest].size {
-				largest = i
-			}
-		}
-		m.kept -= m.answers[largest].size
-		m.answers = slices.Delete(m.answers, largest, largest+1)
-	}
+	return m.sources[n]
 }
 
 // Found is what a call sends of what its run has read.
 type Found struct {
-	Runs []Run // the largest of each argument first, at most a few
-	// Partly reports that not all that was read could be compared.
+	Runs []Run // the largest first, at most a few
+	// Values are short ones that identify.
+	Values []Run
+	// Partly reports that not all that was read could be compared. Lost are the sources of
+	// which something is not remembered.
 	Partly bool
+	Lost   []Source
 }
 
 // A Run is characters of one argument that one answer held.
 type Run struct {
+	Source     Source
 	Argument   string // dotted path, in display form
-	Characters int    // at least MinRun
+	Characters int    // at least MinRun, but of a value
 	Whole      bool   // they are the whole argument
 	Spans      []Span // where they stand in it, the first ones
 	Call       int    // that read them
 	Server     string
 	From       string // the tool and what it was asked for, in display form
+	Line       int    // of the answer, where the first begins; 0 if it has only one
+	How        string // the encoding in which they are sent; empty for none
+	Value      string // the kind of a value
+	Parts      bool   // they were sent in parts, of which this is the last
 }
 
 // A Span is a part of a text, in bytes.
-type Span struct{ Offset, Length int }
+type Span = flow.Span
 
 // String is the run in words.
 func (r Run) String() string {
@@ -143,9 +131,39 @@ func (r Run) String() string {
 	return all + canon.Thousands(r.Characters) + " characters of " + r.Argument + " were read in call " + strconv.Itoa(r.Call) + " from " + r.From
 }
 
+// Find reports which parts of args the run has read. Server is the one that they are sent to.
+func (m *Memory) Find(server string, args canon.Args) Found {
+	found := m.flow.Find(server, args.Value())
+	f := Found{Partly: found.Partly}
+	for _, one := range found.Finds {
+		from := m.source(one.Source)
+		r := Run{Source: from, Argument: canon.Escape(canon.Cut(one.Argument, maxPath)), Characters: one.Characters, Whole: one.Whole, Spans: one.Spans,
+			Call: from.Call, Server: from.Server, From: from.from(), Line: one.Line, How: one.How, Value: one.Value, Parts: one.Parts}
+		if r.Value != "" {
+			f.Values = append(f.Values, r)
+		} else {
+			f.Runs = append(f.Runs, r)
+		}
+	}
+	if long(args) {
+		for _, n := range m.flow.Lost() {
+			f.Lost, f.Partly = append(f.Lost, m.source(n)), true
+		}
+	}
+	return f
+}
+
+// long reports whether arguments have a text that could hold a run.
+func long(args canon.Args) bool {
+	return slices.ContainsFunc(flow.Strings(args.Value()), func(s flow.Sent) bool { return len(s.Text) >= MinRun })
+}
+
+// maxPath bounds a path for display, in characters.
+const maxPath = 60
+
 // from names an answer's call for a person: its tool, and the argument that
 // tells most of what was asked for.
-func (a *answer) from() string {
+func (a Source) from() string {
 	name := canon.Escape(a.Tool)
 	if a.Server != "" {
 		name = canon.Escape(a.Server) + "__" + name

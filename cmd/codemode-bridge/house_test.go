@@ -33,6 +33,7 @@ var table = map[string][]string{
 	"analysis":           {},
 	"analysis/preview":   {"analysis"},
 	"profiles":           {},
+	"profiles/flow":      {},
 	"profiles/known":     {},
 	"profiles/templates": {},
 
@@ -102,7 +103,7 @@ var table = map[string][]string{
 	"bridge/pins":          {"bridge/canon", "bridge/catalog", "bridge/documents", "bridge/ledger", "bridge/lockfile", "bridge/watch", "profiles"},
 	"bridge/principal":     {},
 	"bridge/profileview":   {"bridge/canon", "bridge/catalog", "bridge/gate", "bridge/workspace", "profiles"},
-	"bridge/provenance":    {"bridge/canon"},
+	"bridge/provenance":    {"bridge/canon", "profiles", "profiles/flow"},
 	"bridge/recorder":      {"bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/relay":         {},
 	"bridge/replay":        {},
@@ -202,6 +203,7 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/upstreams",
 		"cmd/codemode-bridge/versioncmd",
 		"profiles",
+		"profiles/flow",
 		"profiles/known",
 		"profiles/templates",
 		"sandbox",
@@ -231,7 +233,7 @@ var table = map[string][]string{
 
 // stdOnly are the packages that import only the standard library and what table grants
 // them.
-var stdOnly = []string{"analysis", "bridge/canon", "bridge/provenance", "bridge/tsdecl", "sandbox/wire"}
+var stdOnly = []string{"analysis", "bridge/canon", "bridge/provenance", "bridge/tsdecl", "profiles/flow", "sandbox/wire"}
 
 // pure is what profiles never imports: a decision has no I/O, network or
 // randomness of its own. (net/url and net/netip only read text.)

@@ -80,9 +80,12 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 		}
 		is := s.Recognize()
 		if is.Server.Name == "" {
+			if s.Labels != nil || s.Tools.Labels != nil {
+				all[name] = gate.Meant{Labels: s.LabelsOf}
+			}
 			continue
 		}
-		meant := gate.Meant{Server: is.Server, Accepted: is.Accepted, Folder: s.Cwd.Reveal(),
+		meant := gate.Meant{Server: is.Server, Accepted: is.Accepted, Labels: s.LabelsOf, Folder: s.Cwd.Reveal(),
 			Remote: is.Remote || s.Type != config.KindStdio, Confined: is.Confined, PerSession: s.PerSession}
 		if meant.Folder == "" {
 			meant.Folder, _ = os.Getwd() // without one, relative paths are doubtful

@@ -1,4 +1,7 @@
-package gate
+package misfit
+
+// What a name or a text of an argument may be, judged by the words in it: a command, an address,
+// a place, a number.
 
 import (
 	"encoding/json"
@@ -9,19 +12,19 @@ import (
 	"unicode"
 )
 
-// shellSigns are what a shell, or a program that builds a command, reads as more than
+// ShellSigns are what a shell, or a program that builds a command, reads as more than
 // text.
-const shellSigns = "$`;|&<>\n\r\\\"'(){}*?!"
+const ShellSigns = "$`;|&<>\n\r\\\"'(){}*?!"
 
-// commands reports whether a text that is only to select something could be more to a
+// Commands reports whether a text that is only to select something could be more to a
 // program that builds a command of it.
-func commands(text string) bool {
+func Commands(text string) bool {
 	return strings.HasPrefix(text, "-") || strings.ContainsAny(text, "`;|\n\r") || strings.Contains(text, "$(") || strings.Contains(text, "&&")
 }
 
-// addresses finds the hosts that a text names: in web addresses, in mail addresses,
+// Addresses finds the hosts that a text names: in web addresses, in mail addresses,
 // and by themselves under the names that people know.
-var addresses = regexp.MustCompile(`//([^\s/?#"'<>)\]}` + "`" + `]+)` +
+var Addresses = regexp.MustCompile(`//([^\s/?#"'<>)\]}` + "`" + `]+)` +
 	`|[^\s@<>"',;:/()]@([A-Za-z0-9.-]+\.[A-Za-z]{2,})` +
 	`|\b((?:[A-Za-z0-9-]+\.)+(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|cloud|site|online|example))\b`)
 
@@ -33,9 +36,9 @@ var (
 	amountNames  = []string{"amount", "price", "total", "cost", "sum", "quantity", "fee", "unit", "cents"}
 )
 
-// runningNames are the words in names of tools whose texts are commands, whatever their
+// RunningNames are the words in names of tools whose texts are commands, whatever their
 // arguments are called.
-var runningNames = []string{"sql", "execute", "exec", "run", "eval", "evaluate", "command", "shell", "script", "terminal", "graphql", "cypher", "invoke"}
+var RunningNames = []string{"sql", "execute", "exec", "run", "eval", "evaluate", "command", "shell", "script", "terminal", "graphql", "cypher", "invoke"}
 
 // statements are the words that a command in a query language begins with, if another of
 // its words follows somewhere.
@@ -43,30 +46,30 @@ var statements = regexp.MustCompile(`(?is)^[\s({;]*(?:(?:select|delete)\b.*\bfro
 	`|(?:drop|alter|create|truncate|rename|grant|revoke|attach|detach|vacuum|pragma|set)\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?:table|database|schema|view|materialized|index|user|role|function|procedure|trigger|extension|sequence|constraint|all|global|session|[a-z_]+\s*=)` +
 	`|update\b.*\bset\b|(?:call|exec|execute)\s+\w+|(?:mutation|subscription)\b.*\{)`)
 
-// isStatement reports whether a text could be a command in a query language.
-func isStatement(text string) bool { return statements.MatchString(text) }
+// IsStatement reports whether a text could be a command in a query language.
+func IsStatement(text string) bool { return statements.MatchString(text) }
 
-// isContent reports whether a name says that the argument is text.
-func isContent(name string) bool {
-	words := wordsOf(name)
+// IsContent reports whether a name says that the argument is text.
+func IsContent(name string) bool {
+	words := Of(name)
 	return len(words) > 0 && slices.Contains(contentNames, words[len(words)-1])
 }
 
-// isItem reports whether a name says that the argument counts something, or is the
+// IsItem reports whether a name says that the argument counts something, or is the
 // number of an item in a place that is named beside it.
-func isItem(name string) bool {
-	words := wordsOf(name)
-	return len(words) > 0 && slices.Contains(itemNames, words[len(words)-1]) && !isAmount(name)
+func IsItem(name string) bool {
+	words := Of(name)
+	return len(words) > 0 && slices.Contains(itemNames, words[len(words)-1]) && !IsAmount(name)
 }
 
-// isAmount reports whether a name says that the argument is worth something.
-func isAmount(name string) bool {
-	return slices.ContainsFunc(wordsOf(name), func(w string) bool { return slices.Contains(amountNames, w) })
+// IsAmount reports whether a name says that the argument is worth something.
+func IsAmount(name string) bool {
+	return slices.ContainsFunc(Of(name), func(w string) bool { return slices.Contains(amountNames, w) })
 }
 
-// wordsOf returns the words of a name, in lower case: "issueNumber" and
+// Of returns the words of a name, in lower case: "issueNumber" and
 // "issue_number" have two.
-func wordsOf(name string) []string {
+func Of(name string) []string {
 	var parted strings.Builder
 	lower := false
 	for _, c := range name {
@@ -84,9 +87,9 @@ func wordsOf(name string) []string {
 	return strings.Fields(parted.String())
 }
 
-// looksLikeAPlace reports whether a whole text could be a path, an address or the name
+// LooksLikeAPlace reports whether a whole text could be a path, an address or the name
 // of something rather than words.
-func looksLikeAPlace(text string) bool {
+func LooksLikeAPlace(text string) bool {
 	trimmed := strings.TrimSpace(text)
 	if strings.ContainsAny(trimmed, " \n") {
 		return strings.HasPrefix(trimmed, "/") || strings.HasPrefix(trimmed, "~") || strings.HasPrefix(trimmed, ".")
@@ -94,23 +97,23 @@ func looksLikeAPlace(text string) bool {
 	return strings.ContainsAny(trimmed, `/\@:~`) || strings.Contains(trimmed, ".") && !strings.HasSuffix(trimmed, ".") || strings.HasPrefix(trimmed, "#")
 }
 
-func isNumber(v any) bool {
+func IsNumber(v any) bool {
 	_, ok := v.(json.Number)
 	return ok
 }
 
-// textsIn returns all texts of a value, names of members included.
-func textsIn(v any) (all []string) {
+// TextsIn returns all texts of a value, names of members included.
+func TextsIn(v any) (all []string) {
 	switch v := v.(type) {
 	case string:
 		all = append(all, v)
 	case []any:
 		for _, element := range v {
-			all = append(all, textsIn(element)...)
+			all = append(all, TextsIn(element)...)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			all = append(append(all, name), textsIn(v[name])...)
+			all = append(append(all, name), TextsIn(v[name])...)
 		}
 	}
 	return all

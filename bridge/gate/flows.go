@@ -1,0 +1,120 @@
+package gate
+
+import (
+	"cmp"
+	"slices"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/profiles"
+	"codemode-bridge/profiles/known"
+)
+
+// Where data comes from and goes is a fact for policy: the configuration and the files of
+// known servers label tools, and the gate notes what was read from which. See
+// profiles.FlowFacts.
+
+// labels returns the labels of a tool: those that the configuration gives its server and it,
+// and those of its server's file. What reads a server besides its tools may read all that they do.
+func (v *View) labels(t *catalog.Tool) profiles.Labels {
+	if t.Server == "" {
+		return profiles.Labels{} // ours: its answers are declarations, and it sends nothing
+	}
+	meant := v.Meanings[t.Server]
+	var l profiles.Labels
+	said := false
+	if meant.Labels != nil {
+		l.Has, said = meant.Labels(t.Name)
+	}
+	add := func(tool known.Tool) {
+		for _, label := range tool.Labels {
+			if !slices.Contains(l.Has, string(label)) {
+				l.Has = append(l.Has, string(label))
+			}
+		}
+	}
+	tool, ok := meant.Server.Tools[t.Name]
+	switch _, unreviewed := v.unreviewed(t); {
+	case t.Method:
+		for _, tool := range meant.Server.Tools {
+			add(tool)
+		}
+		said = said || meant.Accepted
+	case ok:
+		add(tool)
+		said = said || meant.Accepted && !unreviewed && v.describes(t, tool)
+	}
+	slices.Sort(l.Has)
+	l.Unknown = !said
+	return l
+}
+
+// data is a run, with what is known of where its data comes from.
+type data struct{ *Run }
+
+// labels returns the labels of the tool of c in this run: what somebody accepted after the run
+// began does not count for it.
+func (r data) labels(view *View, c *call) profiles.Labels {
+	l := view.labels(c.tool)
+	if meant := view.Meanings[c.tool.Server]; meant.Accepted && !r.Accepted[c.tool.Server] {
+		said := false
+		if meant.Labels != nil {
+			_, said = meant.Labels(c.tool.Name)
+		}
+		l.Unknown = !said
+	}
+	return l
+}
+
+// looks says which facts about flows some profile needs, today's or those that the run began with.
+func (r data) looks(view *View) (content, context bool) {
+	for _, set := range []*profiles.Set{view.Profiles, r.Policy} {
+		one, other := set.Flows()
+		content, context = content || one, context || other
+	}
+	return content, context
+}
+
+// flow finds the facts about flows of c.
+func (r data) flow(view *View, c *call) *profiles.FlowFacts {
+	f := &profiles.FlowFacts{Labels: r.labels(view, c)}
+	content, context := r.looks(view)
+	if content && c.tool.Server != "" {
+		reads := c.meaning != nil && c.meaning.Accepted && slices.Equal(c.meaning.Effects, []string{string(known.Read)})
+		f.Content = r.read.Find(c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
+	}
+	if context {
+		f.Context = provenance.ContextFacts(slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))...)
+	}
+	return f
+}
+
+// mark notes that c has answered: for the run, and for what its context hangs on.
+func (r data) mark(from provenance.Source) {
+	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
+	r.marks.Add(m)
+	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
+}
+
+// contextOf says whose context the run shares.
+func (r data) contextOf() string {
+	return cmp.Or(r.ContextOf, provenance.Key(r.Session, r.Brief, r.Requester, r.gate.conf.ID+" "+r.Profile))
+}
+
+// begins takes over what was read before the run began. A run that is resumed brings that.
+func (r data) begins(view *View, resumed bool) {
+	content, context := r.looks(view)
+	if content {
+		r.read.Keep(provenance.MaxKept)
+	}
+	if resumed {
+		return
+	}
+	if r.Brief {
+		r.ContextOf = r.contextOf()
+	}
+	if context {
+		r.Context = r.gate.marks.Of(r.contextOf(), r.gate.now())
+	}
+}

@@ -1,0 +1,219 @@
+package gate
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/profiles"
+)
+
+const salary = "Ada Lovelace earns 120000 a year, Grace Hopper 131000"
+
+// flowing makes a gate whose server fs is private and whose server mail is external, under a
+// policy with one rule about flows.
+func flowing(t *testing.T, f profiles.FlowSpec, b *book) *Gate {
+	reply, err := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": "a list\n" + salary + "\n"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(t, supervised(profiles.ProfileSpec{Flows: []profiles.FlowSpec{f}}), &fakeCaller{reply: string(reply)}, b)
+	view := g.View()
+	view.Meanings = map[string]Meant{
+		"fs":   {Labels: func(tool string) ([]string, bool) { return []string{"private"}, true }},
+		"mail": {Labels: func(tool string) ([]string, bool) { return []string{"external"}, tool == "send" }},
+	}
+	return g
+}
+
+func aFlow(action, by string) profiles.FlowSpec {
+	return profiles.FlowSpec{From: new("private"), To: new("external"), Action: &action, By: &by}
+}
+
+func callTo(t *testing.T, g *Gate, r *Run, number int, name string, args any) error {
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.Call(t.Context(), r, Call{Number: number, Name: name, Args: text, Position: analysis.Position{Line: number}})
+	return err
+}
+
+func sends(body string) any { return map[string]any{"body": body} }
+
+// What was read at a private server does not get to an external one: as it is, encoded, or in parts. What
+// was not read does.
+func TestFlowsByContent(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		sends []string
+		want  string // of the reason why the last is denied
+	}{
+		{"something else", []string{"a mail about nothing that anybody has read here"}, ""},
+		{"as it is", []string{"FYI: " + salary}, `private: 53 characters of fs__read salaries.md, line 2, go to mail__send`},
+		{"encoded", []string{base64.StdEncoding.EncodeToString([]byte(salary))}, "in base64, go to mail__send"},
+		{"in parts", []string{salary[:12], salary[12:24], salary[24:40]}, "in parts, go to mail__send"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := &book{}
+			g := flowing(t, aFlow("deny", "content"), b)
+			r := begin(t, g, "p")
+			if err := callTo(t, g, r, 1, "fs__read", map[string]any{"path": "salaries.md"}); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			for i, body := range row.sends {
+				if err = callTo(t, g, r, 2+i, "mail__send", sends(body)); err != nil && i < len(row.sends)-1 {
+					t.Fatal(err)
+				}
+			}
+			var refused *approval.DeniedError
+			if errors.As(err, &refused) != (row.want != "") {
+				t.Fatalf("the last call: %v", err)
+			}
+			last := b.records[len(b.records)-1]
+			if row.want != "" && !strings.Contains(strings.Join(last.Reasons, "\n"), row.want) {
+				t.Errorf("reasons %q, want %q", last.Reasons, row.want)
+			}
+			if strings.Contains(strings.Join(last.Reasons, "\n"), "Lovelace") {
+				t.Errorf("the reason quotes what was read: %q", last.Reasons)
+			}
+		})
+	}
+}
+
+// The context of a run is its session's; that of requests without a session, their principal's for eight hours;
+// and a run that is resumed brings what it had read.
+func TestFlowsByContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := flowing(t, aFlow("deny", "context"), &book{})
+		begin := func(o Origin) *Run {
+			o.ID, o.Profile, o.Reach = "r"+o.Session+o.Requester+time.Now().String(), "p", ByElicitation
+			r, err := g.Begin(t.Context(), o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		mail := func(r *Run) bool { return callTo(t, g, r, 9, "mail__send", sends("hello")) == nil }
+		ann, late, bob := Origin{Session: "s1", Requester: "ann"}, Origin{Session: "s2", Requester: "ann", Brief: true}, Origin{Session: "s3", Requester: "bob", Brief: true}
+		early := begin(ann)
+		if !mail(early) {
+			t.Error("nothing was read yet")
+		}
+		if err := callTo(t, g, begin(ann), 1, "fs__read", map[string]any{"path": "a"}); err != nil {
+			t.Fatal(err)
+		}
+		if mail(early) || mail(begin(ann)) {
+			t.Error("another run of the session has read it")
+		}
+		if !mail(begin(Origin{Session: "s4", Requester: "ann"})) || !mail(begin(late)) || !mail(begin(bob)) {
+			t.Error("it is another session")
+		}
+		if err := callTo(t, g, begin(late), 1, "fs__read", map[string]any{"path": "a"}); err != nil {
+			t.Fatal(err)
+		}
+		late.Session = "s5"
+		if mail(begin(late)) || !mail(begin(bob)) {
+			t.Error("requests without a session share their principal's context")
+		}
+		kept := begin(late)
+		time.Sleep(provenance.Lasts + time.Minute)
+		if !mail(begin(late)) {
+			t.Error("eight hours are over")
+		}
+		o := kept.Origin
+		again, err := g.Resume(t.Context(), o, nil, time.Now(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mail(again) {
+			t.Error("a run that is resumed has forgotten what was read before it began")
+		}
+		if err := g.EndSession("s1"); err != nil {
+			t.Fatal(err)
+		}
+		if !mail(begin(ann)) {
+			t.Error("the session has ended")
+		}
+	})
+}
+
+// A run that is resumed has read what its journal has.
+func TestFlowsSurviveARestart(t *testing.T) {
+	for by, body := range map[string]string{"content": salary, "context": "hello"} {
+		g := flowing(t, aFlow("deny", by), &book{})
+		before := begin(t, g, "p")
+		o := before.Origin
+		r, err := g.Resume(t.Context(), o, nil, time.Now(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "fs", Name: "read", Path: "fs__read", Labels: []string{"private"}},
+			json.RawMessage(`{"content":[{"type":"text","text":"`+salary+`"}]}`))
+		if err := callTo(t, g, r, 2, "mail__send", sends(body)); err == nil {
+			t.Errorf("by %s: sent", by)
+		}
+	}
+}
+
+// A yes to what a call carries is for that call; one in a context is for calls like it in that context.
+func TestFlowsAsk(t *testing.T) {
+	for _, by := range []string{"content", "context"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &book{}
+			g := flowing(t, aFlow("ask", by), b)
+			r := begin(t, g, "p")
+			r.Reach = ByElicitation
+			if err := callTo(t, g, r, 1, "fs__read", map[string]any{"path": "salaries.md"}); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- callTo(t, g, r, 2, "mail__send", sends(salary)) }()
+			synctest.Wait()
+			asked := g.Broker().Take(r.ID)
+			if len(asked) != 1 || asked[0].Decision.Because().Kind != profiles.KindFlow {
+				t.Fatalf("asked %+v", asked)
+			}
+			if !strings.HasSuffix(asked[0].Items[0].Key.Revision, " p/flows/0 private") {
+				t.Errorf("the yes is not bound to the flow: %q", asked[0].Items[0].Key.Revision)
+			}
+			if by == "content" && asked[0].Decision.Remember {
+				t.Error("a yes to what a call carries may be remembered")
+			}
+			if _, err := g.Settle(t.Context(), asked[0].ID, asked[0].Digest(), approval.Verdict{Approve: true, Scope: approval.Once, By: "ann", Channel: "elicitation"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(b.records, func(rec ledger.Record) bool {
+				return rec.Event == ledger.Intent && rec.Call == 2 && strings.HasPrefix(rec.Reasons[0], "private: ")
+			}) {
+				t.Error("the intent does not say what goes where")
+			}
+		})
+	}
+}
+
+// A server of which nobody has said anything may be anything.
+func TestUnlabelledServersCount(t *testing.T) {
+	g := flowing(t, aFlow("deny", "context"), &book{})
+	g.View().Meanings = nil
+	r := begin(t, g, "p")
+	if err := callTo(t, g, r, 1, "mail__send", sends("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if err := callTo(t, g, r, 2, "mail__send", sends("hello")); err == nil {
+		t.Error("what mail answered may be private, and its tools external")
+	}
+}

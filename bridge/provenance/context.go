@@ -1,0 +1,179 @@
+package provenance
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// A Mark says that something was read: by a run, in a session, or by a principal.
+type Mark struct {
+	From    string   `json:"from"` // the tool, in display form
+	Labels  []string `json:"labels,omitempty"`
+	Unknown bool     `json:"unknown,omitempty"` // nobody has said which labels it has
+}
+
+// says reports whether two marks say the same to rules.
+func (m Mark) same(o Mark) bool { return m.Unknown == o.Unknown && slices.Equal(m.Labels, o.Labels) }
+
+// Marks are what was read. Of the sources with the same labels a few are named. The zero value is
+// empty; its methods may be called by any number of goroutines.
+type Marks struct {
+	mu  sync.Mutex
+	all []Mark
+}
+
+// maxAlike bounds how many sources with the same labels are kept.
+const maxAlike = 4
+
+// Add adds a mark, unless it says nothing.
+func (m *Marks) Add(all ...Mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, mark := range all {
+		alike := 0
+		for _, had := range m.all {
+			if had.same(mark) {
+				if alike++; had.From == mark.From {
+					alike = maxAlike
+				}
+			}
+		}
+		if alike < maxAlike && (len(mark.Labels) > 0 || mark.Unknown) {
+			m.all = append(m.all, mark)
+		}
+	}
+}
+
+// All returns the marks.
+func (m *Marks) All() []Mark {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.all)
+}
+
+// Lasts is how long a principal's marks last.
+const Lasts = 8 * time.Hour
+
+// A Book keeps the marks of sessions, and of principals that have none. Its zero value is
+// empty; its methods may be called by any number of goroutines.
+type Book struct {
+	mu  sync.Mutex
+	all map[string]*page
+}
+
+type page struct {
+	marks Marks
+	last  time.Time // when something was read
+}
+
+// sessionKey begins the keys of sessions, whose marks last as long as they do.
+const sessionKey = "session "
+
+// Key says under whose name a run's marks are kept: its session's; that of the principal
+// where each request is a session of its own; and without one, that of the endpoint.
+func Key(session string, brief bool, principal, endpoint string) string {
+	switch {
+	case !brief:
+		return sessionKey + session
+	case principal != "":
+		return "principal " + principal
+	}
+	return "endpoint " + endpoint
+}
+
+// Of returns what was read under a key.
+func (b *Book) Of(key string, now time.Time) []Mark {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.all[key]; p != nil && !p.over(key, now) {
+		return p.marks.All()
+	}
+	return nil
+}
+
+func (p *page) over(key string, now time.Time) bool {
+	return !strings.HasPrefix(key, sessionKey) && now.Sub(p.last) > Lasts
+}
+
+// Add notes that something was read.
+func (b *Book) Add(key string, now time.Time, mark Mark) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all = map[string]*page{}
+	}
+	for other, p := range b.all {
+		if p.over(other, now) {
+			delete(b.all, other)
+		}
+	}
+	p := b.all[key]
+	if p == nil {
+		p = new(page)
+		b.all[key] = p
+	}
+	p.last = now
+	p.marks.Add(mark)
+}
+
+// Forget forgets a session.
+func (b *Book) Forget(session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.all, sessionKey+session)
+}
+
+// ContextFacts are marks as policy sees them, each once.
+func ContextFacts(marks ...Mark) (all []profiles.FlowFact) {
+	var had Marks
+	had.Add(marks...)
+	for _, m := range had.All() {
+		all = append(all, profiles.FlowFact{Labels: profiles.Labels{Has: m.Labels, Unknown: m.Unknown}, Says: m.From + " was read"})
+	}
+	return all
+}
+
+// ContentFacts are what was found of sources, as policy sees it. Backs reports whether what was read
+// from a source may go to where the call goes: it came from there.
+func (f Found) ContentFacts(backs func(Source) bool) (all []profiles.FlowFact) {
+	for _, r := range slices.Concat(f.Runs, f.Values) {
+		if !backs(r.Source) {
+			all = append(all, profiles.FlowFact{Labels: r.Source.flow(), Says: r.Words()})
+		}
+	}
+	for _, s := range f.Lost {
+		all = append(all, profiles.FlowFact{Labels: s.flow(), Undecided: true, Says: "not all is remembered that was read from " + s.from()})
+	}
+	if f.Partly && len(f.Lost) == 0 {
+		all = append(all, profiles.FlowFact{Labels: profiles.Labels{Unknown: true}, Undecided: true, Says: "the arguments were too much to be compared with all that was read"})
+	}
+	return all
+}
+
+func (s Source) flow() profiles.Labels { return profiles.Labels{Has: s.Labels, Unknown: s.Unlabelled} }
+
+// Words says what was found, without quoting it: "312 characters of notes__read hr/salaries.md, line 4".
+func (r Run) Words() string {
+	var b strings.Builder
+	if r.Value != "" {
+		b.WriteString("a " + r.Value + " of " + r.From)
+	} else {
+		b.WriteString(canon.Thousands(r.Characters) + " characters of " + r.From)
+	}
+	if r.Line > 0 {
+		b.WriteString(", line " + strconv.Itoa(r.Line))
+	}
+	if r.How != "" {
+		b.WriteString(", in " + r.How)
+	}
+	if r.Parts {
+		b.WriteString(", in parts")
+	}
+	return b.String()
+}
