@@ -152,7 +152,7 @@ func TestBoxesOfSessionsAndReloads(t *testing.T) {
 		t.Errorf("%d processes, want one for each of two sessions and one for listing", n)
 	}
 	s.mu.Lock()
-	own := s.owned[owner{"a", "fake"}]
+	own := s.owned[owner{session: "a", server: "fake"}]
 	s.mu.Unlock()
 	own.mu.Lock()
 	own.session.process.boxed.Held.Net = false

@@ -51,6 +51,9 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
+	person bool      // it is one person's own
+	wanted time.Time // last, if it is somebody's own; guarded by the Set
+
 	warned string // of run: the last warning logged since the server was connected
 
 	mu      sync.Mutex
@@ -267,9 +270,9 @@ func (s *server) makeSession(end time.Time, attempt func(Protocol, time.Duration
 func (s *server) watch(sess *session) error {
 	poll := time.NewTimer(s.untilPoll())
 	defer poll.Stop()
-	idle := time.NewTimer(s.spec.IdleStop)
+	idle := time.NewTimer(s.idleStop())
 	defer idle.Stop()
-	if s.spec.IdleStop <= 0 || s.spec.kind() != Stdio {
+	if s.idleStop() == 0 {
 		idle.Stop()
 	}
 	var due <-chan time.Time // of an announced change
@@ -327,9 +330,9 @@ func (s *server) fallAsleep() (left time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.use.calls > 0 {
-		return s.spec.IdleStop, false
+		return s.idleStop(), false
 	}
-	if left := s.spec.IdleStop - time.Since(s.use.last); left > 0 {
+	if left := s.idleStop() - time.Since(s.use.last); left > 0 {
 		return left, false
 	}
 	select {
@@ -344,7 +347,7 @@ func (s *server) fallAsleep() (left time.Duration, ok bool) {
 
 // sleep waits until the server is wanted.
 func (s *server) sleep() {
-	s.log.Info("server stopped until it is used", "idle", s.spec.IdleStop)
+	s.log.Info("server stopped until it is used", "idle", s.idleStop())
 	s.options.changed()
 	select {
 	case <-s.life.Done():

@@ -96,6 +96,12 @@ type Spec struct {
 	// are different.
 	Auth Authorizer
 
+	// Persons, if not nil, are the accounts of the people that calls are made for:
+	// each person has their own connection, with their own account, and a call of
+	// which it is not known whose it is is refused. Auth then serves the connection
+	// that lists the tools, and no call. Two specs with different ones are different.
+	Persons Persons
+
 	// InProcess makes the server of an InProcess spec, anew for each
 	// connection; the context ends with the connection, and the log names the
 	// server. Two specs that differ only in this function count as equal.
@@ -226,7 +232,7 @@ type Status struct {
 	Program  string    // what the server calls itself
 	Version  string    // the server's own version
 	PID      int       // of the child process; 0 if there is none
-	Sessions int       // that have a connection of their own
+	Sessions int       // and persons that have a connection of their own
 	// Box is what holds the child; nil if it has no box or there is no child.
 	Box *Boxed
 }
