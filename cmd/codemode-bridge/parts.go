@@ -19,7 +19,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/lockfile"
-	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
@@ -27,6 +26,7 @@ import (
 	"codemode-bridge/bridge/turns"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/logincmd"
 	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
 	"codemode-bridge/cmd/codemode-bridge/upstreams"
@@ -42,7 +42,7 @@ type parts struct {
 	env       config.Env
 	serverKey []byte // for the identities of servers
 	upstreams *upstream.Set
-	logins    *login.Keeper
+	logins    *logincmd.Logins
 	pool      *sandbox.Pool
 	gate      *gate.Gate
 	server    *bridge.Server
