@@ -91,6 +91,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
+	p.logins.Serve(p.desk.pageAddress, false)
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Hasty: lives != lasting, Changed: func() { p.views.Touch() }})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,

@@ -206,11 +206,14 @@ func (l *Logins) person(principal string) (string, error) {
 // where says where a person connects an account.
 func (l *Logins) where(server, person string) string {
 	l.mu.Lock()
-	page := l.page
+	page, back := l.page, l.cfg.Approvals.OIDC.RedirectURL.Reveal()
 	l.mu.Unlock()
 	at := ""
 	if page != nil {
 		at = page()
+	}
+	if public, ok := strings.CutSuffix(back, "/login/done"); ok && at != "" {
+		at = public // as browsers reach it
 	}
 	command := "codemode-bridge servers login " + server
 	switch {
