@@ -10,6 +10,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
+	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
@@ -200,7 +201,15 @@ func examined(con *console, cfg *config.Config, logins *logincmd.Logins) *doctor
 		configured := cfg.Servers[spec.Name]
 		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize(), Sharing: says(cfg, spec.Name, "perSession")}
 		if at, ok := logincmd.ServerOf(configured); ok {
-			s.Login = logins.Client(at).Stored
+			if s.Login = logins.Client(at).Stored; configured.Auth.Per == config.AuthPrincipal {
+				s.Accounts = func(ctx context.Context) ([]login.Connection, error) {
+					cfg, err := con.withSecrets(ctx, cfg, storecmd.Pointers...)
+					if err != nil {
+						return nil, err
+					}
+					return logins.At(cfg, at).Connections(ctx)
+				}
+			}
 		}
 		c.Servers = append(c.Servers, s)
 	}

@@ -51,6 +51,7 @@ func Of(cfg *config.Config) []Caution {
 	l.tokens()
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
+		l.accounts(s, name)
 		l.environment(s, name)
 		l.address(s.URL, name, "url")
 		l.address(s.OpenAPI, name, "openapi")
@@ -93,6 +94,14 @@ func (l *looker) tokens() {
 			l.at("/http/tokens/"+strconv.Itoa(i), fmt.Sprintf("no entry of access holds for the token %s: whoever has it is shown no tool", t.Name),
 				fmt.Sprintf(`add one, such as {"tokens": [%q], "profiles": [...]}, or remove the token`, t.Name))
 		}
+	}
+}
+
+// accounts looks for accounts of people whom nobody can tell apart.
+func (l *looker) accounts(s *config.Server, name string) {
+	if s.Auth.Per == config.AuthPrincipal && !l.cfg.HTTP.AsksForTokens() {
+		l.at(l.pointer(name, "auth/per"), "nobody can be told apart: there are no tokens and no issuer of tokens in http, so all calls use the account of the local user",
+			"add http.tokens or http.auth, or leave out per")
 	}
 }
 
