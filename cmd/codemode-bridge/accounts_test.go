@@ -39,8 +39,8 @@ func newMirror(t *testing.T) *logintest.Server {
 	return s
 }
 
-// A browser is somebody's at the page.
-type browser struct {
+// A visitor is somebody's at the page.
+type visitor struct {
 	t      *testing.T
 	client *http.Client
 	page   string
@@ -48,13 +48,13 @@ type browser struct {
 }
 
 // signIn signs somebody in with an approver's token.
-func signIn(t *testing.T, page, token string) *browser {
+func signIn(t *testing.T, page, token string) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &browser{t, &http.Client{Jar: jar}, page, http.Header{"Origin": {page}}}
+	b := &visitor{t, &http.Client{Jar: jar}, page, http.Header{"Origin": {page}}}
 	var answer struct{ Secret string }
 	if status, text := b.do("/api/login", map[string]string{"token": token}); status != http.StatusOK || json.Unmarshal([]byte(text), &answer) != nil {
 		t.Fatalf("signing in: %d %s", status, text)
@@ -63,14 +63,14 @@ func signIn(t *testing.T, page, token string) *browser {
 	return b
 }
 
-func (b *browser) do(path string, body any) (status int, text string) {
+func (b *visitor) do(path string, body any) (status int, text string) {
 	b.t.Helper()
 	res, text := request(b.t, b.client, http.MethodPost, b.page+path, b.header, body)
 	return res.StatusCode, text
 }
 
 // begin begins to connect an account, and returns what the login comes back with.
-func (b *browser) begin(fake *logintest.Server, account string) string {
+func (b *visitor) begin(fake *logintest.Server, account string) string {
 	b.t.Helper()
 	var answer struct{ Link string }
 	if status, text := b.do("/api/accounts/connect", map[string]string{"server": "mirror"}); status != http.StatusOK || json.Unmarshal([]byte(text), &answer) != nil {
@@ -84,12 +84,12 @@ func (b *browser) begin(fake *logintest.Server, account string) string {
 	return back
 }
 
-func (b *browser) finish(returned string) (status int, text string) {
+func (b *visitor) finish(returned string) (status int, text string) {
 	b.t.Helper()
 	return b.do("/api/accounts/finish", map[string]string{"returned": returned})
 }
 
-func (b *browser) connect(fake *logintest.Server, account string) {
+func (b *visitor) connect(fake *logintest.Server, account string) {
 	b.t.Helper()
 	if status, text := b.finish(b.begin(fake, account)); status != http.StatusOK {
 		b.t.Fatalf("connecting: %d %s", status, text)
@@ -150,10 +150,10 @@ func TestAccountsOfTwoPeople(t *testing.T) {
 	if status, text := ann.finish(begun); status != http.StatusForbidden || !strings.Contains(text, "not begun by ann") {
 		t.Errorf("ann finishes what bob began: %d %s", status, text)
 	}
-	if status, text := (&browser{t, bob.client, s.page, http.Header{"Origin": {s.page}}}).finish(begun); status != http.StatusForbidden {
+	if status, text := (&visitor{t, bob.client, s.page, http.Header{"Origin": {s.page}}}).finish(begun); status != http.StatusForbidden {
 		t.Errorf("without the page's secret: %d %s", status, text)
 	}
-	if status, text := (&browser{t, bob.client, s.page, http.Header{"Origin": {"https://mallory.example"}}}).finish(begun); status != http.StatusForbidden {
+	if status, text := (&visitor{t, bob.client, s.page, http.Header{"Origin": {"https://mallory.example"}}}).finish(begun); status != http.StatusForbidden {
 		t.Errorf("from another site: %d %s", status, text)
 	}
 	says("ann, still", asAnn, "ann-at-mirror")
