@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/login"
 )
 
 // Accounts are the accounts that people have of their own at upstream servers. Its texts
@@ -19,13 +20,13 @@ type Accounts interface {
 	// Any reports whether there is a server at which people have accounts.
 	Any() bool
 	// List returns the servers at which somebody may have an account, by name.
-	List(ctx context.Context, who approval.Approver) ([]Account, error)
+	List(ctx context.Context, who approval.Approver) ([]login.Connection, error)
 	// Begin begins to connect somebody's account at a server: their browser goes to the
 	// link, and comes back to redirect with its state. Finish takes what it came back
-	// with. ErrUnknown means that there are no accounts at such a server.
-	Begin(ctx context.Context, who approval.Approver, server, redirect string) (Connecting, error)
+	// with. login.ErrNoLogin means that there are no accounts at such a server.
+	Begin(ctx context.Context, who approval.Approver, server, redirect string) (link string, finish func(ctx context.Context, returned string) error, err error)
 	// Disconnect deletes somebody's account. NotRevoked says why the server may take
-	// it all the same. ErrUnknown means that there is none.
+	// it all the same. login.ErrNoLogin means that there is none.
 	Disconnect(ctx context.Context, who approval.Approver, server string) (revoked bool, notRevoked, err error)
 	// Person is whose accounts those of an approver are: a principal.
 	Person(who approval.Approver) string
@@ -40,19 +41,13 @@ type Account struct {
 	Issuer string `json:"issuer,omitempty"`
 }
 
-// Connecting is an account that is being connected.
-type Connecting struct {
-	Link   string
-	Finish func(ctx context.Context, returned string) error
-}
-
 // maxConnecting bounds the accounts that are being connected; the oldest is dropped.
 const maxConnecting = 1000
 
 // A connection waits for a browser to come back. Only the person who began it can finish
 // it: nobody gets somebody else's account by having them follow a link.
 type connection struct {
-	Connecting
+	finish      func(ctx context.Context, returned string) error
 	who, server string
 	until       time.Time
 }
@@ -75,9 +70,14 @@ func (s accountHandlers) of(who *caller, r *http.Request) ([]Account, error) {
 	if s.o.Accounts == nil {
 		return nil, missing("accounts")
 	}
-	all, err := s.o.Accounts.List(r.Context(), who.Approver)
-	if all == nil {
-		all = []Account{}
+	list, err := s.o.Accounts.List(r.Context(), who.Approver)
+	all := make([]Account, 0, len(list))
+	for _, c := range list {
+		one := Account{Server: c.Server, Ended: c.Ended, Issuer: c.Issuer}
+		if !c.Since.IsZero() {
+			one.Since = &c.Since
+		}
+		all = append(all, one)
 	}
 	return all, err
 }
@@ -114,16 +114,16 @@ func (s accountHandlers) connect(who *caller, w http.ResponseWriter, r *http.Req
 	if overTLS(r) {
 		scheme = "https://"
 	}
-	c, err := s.o.Accounts.Begin(r.Context(), who.Approver, server, scheme+r.Host+accountsDone)
+	link, finish, err := s.o.Accounts.Begin(r.Context(), who.Approver, server, scheme+r.Host+accountsDone)
 	if err != nil {
 		return s.failed("connecting an account", server, err)
 	}
-	link, err := url.Parse(c.Link)
-	if err != nil || link.Scheme != "https" && link.Scheme != "http" {
+	to, err := url.Parse(link)
+	if err != nil || to.Scheme != "https" && to.Scheme != "http" {
 		return invalid("the server's login is at no web address", "") // another scheme must not get into a link
 	}
-	s.connecting.add(link.Query().Get("state"), connection{c, who.Name, server, s.o.Now().Add(flowTime)})
-	return answer(w, http.StatusOK, map[string]any{"server": server, "link": c.Link})
+	s.connecting.add(to.Query().Get("state"), connection{finish, who.Name, server, s.o.Now().Add(flowTime)})
+	return answer(w, http.StatusOK, map[string]any{"server": server, "link": link})
 }
 
 // finish connects the account that a browser came back from.
@@ -140,7 +140,7 @@ func (s accountHandlers) finish(who *caller, w http.ResponseWriter, r *http.Requ
 	if !ok {
 		return &failure{http.StatusForbidden, "state", "this login was not begun by " + canon.Escape(who.Name) + ", or too long ago", "connect the account again"}
 	}
-	if err := c.Finish(r.Context(), returned); err != nil {
+	if err := c.finish(r.Context(), returned); err != nil {
 		return s.failed("connecting an account", c.server, err)
 	}
 	if err := s.note(who, r, ledger.AccountConnected, c.server, nil); err != nil {

@@ -178,8 +178,9 @@ func (at *AccountsAt) connecting(who string) *Client {
 
 // A Connection describes the account of a person.
 type Connection struct {
+	Server string
 	Person string
-	Since  time.Time
+	Since  time.Time // zero: nothing is connected
 	// Ended reports whether the login is of no use any more: the person has to
 	// connect again.
 	Ended bool
@@ -198,7 +199,7 @@ func (at *AccountsAt) Connection(ctx context.Context, who string) (_ Connection,
 func (at *AccountsAt) connection(d *account) Connection {
 	c := at.client(d.Person, nil)
 	works := c.binds(&d.Record) && (c.fresh(&d.Record) || d.Record.Secrets.Refresh != "")
-	return Connection{Person: d.Person, Since: d.Since, Ended: !works, Info: d.Record.info()}
+	return Connection{Server: d.Server, Person: d.Person, Since: d.Since, Ended: !works, Info: d.Record.info()}
 }
 
 // Connections are the connected accounts of all, by the time at which they were connected.

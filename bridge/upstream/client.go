@@ -26,7 +26,7 @@ type Client interface {
 	// Session is the name of the session that the call belongs to: each has its own
 	// connection to a server with Spec.PerSession.
 	Session() string
-	// Person is whose account the call uses at a server with Spec.Persons. A person
+	// Person is whose account the call uses at a server with Persons. A person
 	// that is not known has none.
 	Person() (name string, known bool)
 	tap.Listener

@@ -24,15 +24,21 @@ var errNobodys = errors.New("each person has an account of their own at this ser
 const personIdle = 5 * time.Minute
 
 // An owner has a connection of its own to a server: a session (Spec.PerSession), a
-// person (Spec.Persons), or both.
+// person (Persons), or both.
 type owner struct{ session, person, server string }
+
+// An owned is the connection of an owner.
+type owned struct {
+	*server
+	wanted time.Time // last
+}
 
 // maxOwned bounds the owners that have their own connection to one server.
 const maxOwned = 64
 
 // personOf returns the owner of a call of a server at which each person has an account,
 // and what authorizes it. A call that is nobody's has none.
-func (s *Set) personOf(ctx context.Context, spec Spec, client Client) (owner, Authorizer, error) {
+func (s *Set) personOf(ctx context.Context, spec Spec, accounts Persons, client Client) (owner, Authorizer, error) {
 	if client == nil {
 		return owner{}, nil, errNobodys
 	}
@@ -44,7 +50,7 @@ func (s *Set) personOf(ctx context.Context, spec Spec, client Client) (owner, Au
 	if spec.PerSession {
 		of.session = client.Session()
 	}
-	auth, err := spec.Persons.Account(ctx, name)
+	auth, err := accounts.Account(ctx, name)
 	if err == nil && auth == nil {
 		err = errNobodys
 	}
@@ -63,7 +69,7 @@ func (s *Set) ownLocked(one *server, of owner, auth Authorizer) (*server, error)
 	if own := s.owned[of]; own != nil {
 		if own.spec.Auth == auth {
 			own.wanted = time.Now()
-			return own, nil
+			return own.server, nil
 		}
 		own.stop()
 		delete(s.owned, of)
@@ -78,13 +84,15 @@ func (s *Set) ownLocked(one *server, of owner, auth Authorizer) (*server, error)
 	o := s.options
 	o.Changed = nil // the shared server is the one that is shown
 	spec := one.spec
-	spec.Auth, spec.Persons = auth, nil
+	spec.Auth = auth
+	if of.person != "" && (spec.IdleStop == 0 || spec.IdleStop > personIdle) {
+		spec.IdleStop = personIdle
+	}
 	own := newServer(spec, o)
-	own.person, own.wanted = of.person != "", time.Now()
-	if own.person { // the limits are the server's, whoever calls
+	if of.person != "" { // the limits are the server's, whoever calls
 		own.slots, own.limiter = one.slots, one.limiter
 	}
-	s.owned[of] = own
+	s.owned[of] = &owned{own, time.Now()}
 	s.running.Go(own.run)
 	return own, nil
 }
@@ -111,15 +119,4 @@ func (s *server) inUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.use.calls > 0
-}
-
-// idleStop is how long the connection stays that no call uses; 0: for ever.
-func (s *server) idleStop() time.Duration {
-	switch {
-	case s.person && (s.spec.IdleStop <= 0 || s.spec.kind() != Stdio):
-		return personIdle
-	case s.spec.kind() != Stdio:
-		return 0
-	}
-	return max(s.spec.IdleStop, 0)
 }

@@ -28,6 +28,12 @@ func as(ctx context.Context, name string) context.Context {
 	return WithClient(ctx, &somebody{name: name})
 }
 
+// A listing authorizes the list of tools, and each person.
+type listing struct {
+	*account
+	*people
+}
+
 // people are the accounts of a test, by name.
 type people struct {
 	mu  sync.Mutex
@@ -75,7 +81,7 @@ func TestEachPersonHasTheirOwnConnection(t *testing.T) {
 	all := &people{all: map[string]*account{"ann": {token: "of-ann"}, "bob": {token: "of-bob"}}}
 	s := New(Options{})
 	defer s.Close()
-	s.Apply([]Spec{{Name: "fake", URL: url, Auth: &account{token: "of-the-list"}, Persons: all}})
+	s.Apply([]Spec{{Name: "fake", URL: url, Auth: listing{&account{token: "of-the-list"}, all}}})
 	connected(t, s)
 	says := func(ctx context.Context, want string) {
 		t.Helper()
@@ -135,7 +141,7 @@ func TestPersonsConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &people{all: map[string]*account{}}
 		s := New(Options{})
-		spec := Spec{Name: "fake", InProcess: counting, Persons: all}
+		spec := Spec{Name: "fake", InProcess: counting, Auth: listing{&account{}, all}}
 		s.Apply([]Spec{spec})
 		connected(t, s)
 		for i := range maxOwned + 3 {

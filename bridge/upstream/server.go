@@ -51,9 +51,6 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
-	person bool      // it is one person's own
-	wanted time.Time // last, if it is somebody's own; guarded by the Set
-
 	warned string // of run: the last warning logged since the server was connected
 
 	mu      sync.Mutex
@@ -270,9 +267,9 @@ func (s *server) makeSession(end time.Time, attempt func(Protocol, time.Duration
 func (s *server) watch(sess *session) error {
 	poll := time.NewTimer(s.untilPoll())
 	defer poll.Stop()
-	idle := time.NewTimer(s.idleStop())
+	idle := time.NewTimer(s.spec.IdleStop)
 	defer idle.Stop()
-	if s.idleStop() == 0 {
+	if s.spec.IdleStop <= 0 {
 		idle.Stop()
 	}
 	var due <-chan time.Time // of an announced change
@@ -330,9 +327,9 @@ func (s *server) fallAsleep() (left time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.use.calls > 0 {
-		return s.idleStop(), false
+		return s.spec.IdleStop, false
 	}
-	if left := s.idleStop() - time.Since(s.use.last); left > 0 {
+	if left := s.spec.IdleStop - time.Since(s.use.last); left > 0 {
 		return left, false
 	}
 	select {
@@ -347,7 +344,7 @@ func (s *server) fallAsleep() (left time.Duration, ok bool) {
 
 // sleep waits until the server is wanted.
 func (s *server) sleep() {
-	s.log.Info("server stopped until it is used", "idle", s.idleStop())
+	s.log.Info("server stopped until it is used", "idle", s.spec.IdleStop)
 	s.options.changed()
 	select {
 	case <-s.life.Done():

@@ -16,7 +16,7 @@ type Set struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
-	owned   map[owner]*server // of the sessions and persons that have their own
+	owned   map[owner]*owned // of the sessions and persons that have their own
 	closed  bool
 	// running counts the servers' goroutines, including those of removed servers
 	// that are still ending.
@@ -25,7 +25,7 @@ type Set struct {
 
 // New makes a Set without servers. [Set.Close] ends it.
 func New(o Options) *Set {
-	return &Set{options: o, servers: map[string]*server{}, owned: map[owner]*server{}}
+	return &Set{options: o, servers: map[string]*server{}, owned: map[owner]*owned{}}
 }
 
 // Apply makes the Set hold exactly the given servers: it starts those that are
@@ -87,17 +87,19 @@ func clone(spec Spec) Spec {
 		box.Net.Hosts = slices.Clone(box.Net.Hosts)
 		spec.Box = &box
 	}
+	if spec.kind() != Stdio {
+		spec.IdleStop = 0
+	}
 	spec.Env, spec.Headers = maps.Clone(spec.Env), maps.Clone(spec.Headers)
 	return spec
 }
 
 func equal(a, b Spec) bool {
-	if (a.InProcess == nil) != (b.InProcess == nil) || a.Auth != b.Auth || a.Persons != b.Persons {
+	if (a.InProcess == nil) != (b.InProcess == nil) || a.Auth != b.Auth {
 		return false
 	}
 	a.InProcess, b.InProcess = nil, nil // functions cannot be compared
 	a.Auth, b.Auth = nil, nil           // compared before, by identity
-	a.Persons, b.Persons = nil, nil     // likewise
 	return reflect.DeepEqual(a, b)
 }
 
@@ -219,9 +221,10 @@ func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*serv
 		return one, err
 	}
 	client, of, auth := clientOf(ctx), owner{}, one.spec.Auth
+	accounts, each := one.spec.Auth.(Persons)
 	switch {
-	case one.spec.Persons != nil:
-		if of, auth, err = s.personOf(ctx, one.spec, client); err != nil {
+	case each:
+		if of, auth, err = s.personOf(ctx, one.spec, accounts, client); err != nil {
 			return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: err}
 		}
 	case !one.spec.PerSession || client == nil:

@@ -93,14 +93,10 @@ type Spec struct {
 	// other.
 	Headers map[string]string
 	// Auth, if not nil, authorizes the requests. Two specs with different ones
-	// are different.
+	// are different. If it is a Persons too, each person has their own connection, with
+	// their own account, and a call of which it is not known whose it is is refused:
+	// Auth itself serves the connection that lists the tools, and no call.
 	Auth Authorizer
-
-	// Persons, if not nil, are the accounts of the people that calls are made for:
-	// each person has their own connection, with their own account, and a call of
-	// which it is not known whose it is is refused. Auth then serves the connection
-	// that lists the tools, and no call. Two specs with different ones are different.
-	Persons Persons
 
 	// InProcess makes the server of an InProcess spec, anew for each
 	// connection; the context ends with the connection, and the log names the

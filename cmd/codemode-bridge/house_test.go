@@ -48,7 +48,7 @@ var table = map[string][]string{
 
 	"bridge":               {"analysis", "bridge/access", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/commons", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/principal", "bridge/replay", "bridge/rpc", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/access":        {},
-	"bridge/admin":         {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/principal", "bridge/webguard", "bridge/wording", "profiles"},
+	"bridge/admin":         {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/principal", "bridge/webguard", "bridge/wording", "profiles"},
 	"bridge/alive":         {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/approval":      {"analysis", "bridge/canon", "profiles"},
 	"bridge/approvalview":  {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines", "bridge/wording"},
@@ -208,7 +208,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/cautions":     {"bridge/canon", "bridge/config", "bridge/jsonc"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/evalcmd":      {"bridge/approval", "bridge/canon", "bridge/evalview", "bridge/scripts", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/logincmd":     {"bridge/admin", "bridge/approval", "bridge/atomicfile", "bridge/canon", "bridge/config", "bridge/documents", "bridge/filelock", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/secrets", "bridge/upstream", "cmd/codemode-bridge/cli", "cmd/codemode-bridge/storecmd"},
+	"cmd/codemode-bridge/logincmd":     {"bridge/approval", "bridge/atomicfile", "bridge/canon", "bridge/config", "bridge/documents", "bridge/filelock", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/secrets", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/running":      {"bridge/canon", "bridge/config", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/jsonc", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},
 	"cmd/codemode-bridge/storecmd":     {"bridge/approval", "bridge/config", "bridge/documents", "bridge/ledger", "bridge/pgstore", "bridge/sqlstore", "cmd/codemode-bridge/cli"},

@@ -11,7 +11,11 @@ import (
 )
 
 // logins are the logins of the user, and of each person.
-func logins(con *console) *logincmd.Logins { return logincmd.Open(con.Env) }
+func logins(con *console) *logincmd.Logins {
+	return logincmd.Open(con.Env, func(ctx context.Context, place config.Audit) (logincmd.Documents, error) {
+		return storecmd.OpenDocuments(ctx, place)
+	})
+}
 
 // specsWithLogins is specs with the logins.
 func specsWithLogins(cfg *config.Config, logins *logincmd.Logins, env config.Env) []upstream.Spec {
@@ -21,7 +25,7 @@ func specsWithLogins(cfg *config.Config, logins *logincmd.Logins, env config.Env
 // loginCommands are the commands that log in to servers, and out.
 func loginCommands(con *console) *logincmd.Bridge {
 	return &logincmd.Bridge{
-		Console: &con.Console, Load: con.load, Typed: func(command string) string { return typed(con, command) },
+		Console: &con.Console, Load: con.load, Open: func() *logincmd.Logins { return logins(con) }, Typed: func(command string) string { return typed(con, command) },
 		Ready: func(ctx context.Context, cfg *config.Config, name string) (*config.Config, error) {
 			return con.withSecrets(ctx, cfg, append(ofServer(name), storecmd.Pointers...)...)
 		},

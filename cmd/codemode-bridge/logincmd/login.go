@@ -21,6 +21,7 @@ type Bridge struct {
 	*cli.Console
 
 	Load func() (*config.Config, error)
+	Open func() *Logins
 	// Ready fills in the secrets that a server names, and those of the store.
 	Ready func(ctx context.Context, cfg *config.Config, name string) (*config.Config, error)
 	Typed func(command string) string // a command as the person would type it
@@ -121,7 +122,7 @@ func (con *Bridge) Login() *cobra.Command {
 			"A bridge that is running notices by itself. On a machine without a browser, use --no-browser:\n" +
 			"open the link elsewhere, and paste the address that the browser ends at.",
 		RunE: func(c *cobra.Command, args []string) error {
-			keeper := Open(con.Env)
+			keeper := con.Open()
 			defer keeper.Close()
 			a, err := con.loginClient(c.Context(), keeper, args[0], as)
 			if err != nil {
@@ -164,7 +165,7 @@ func (con *Bridge) Logout() *cobra.Command {
 	c := &cobra.Command{
 		Use: "logout name", Short: "Revoke the login at a server, and delete it", Args: cli.OneArg,
 		RunE: func(c *cobra.Command, args []string) error {
-			keeper := Open(con.Env)
+			keeper := con.Open()
 			defer keeper.Close()
 			a, err := con.loginClient(c.Context(), keeper, args[0], as)
 			if err != nil {

@@ -23,7 +23,6 @@ import (
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/upstream"
-	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
 // Logins are the logins of the user, which all configurations share, and the accounts of
@@ -34,13 +33,21 @@ type Logins struct {
 	mu       sync.Mutex
 	cfg      *config.Config // the last that was authorized
 	accounts *login.Accounts
-	docs     storecmd.Documents // nil: not opened
-	page     func() string      // the address of the page; nil: there is none
-	named    bool               // whoever calls has a name
+	docs     Documents // nil: not opened
+	openDocs func(ctx context.Context, place config.Audit) (Documents, error)
+	page     func() string // the address of the page; nil: there is none
+	named    bool          // whoever calls has a name
 }
 
-// Open opens the logins of a user. Close ends it.
-func Open(env config.Env) *Logins {
+// Documents are where a store keeps small documents.
+type Documents interface {
+	Documents(kind string) documents.Store
+	Close() error
+}
+
+// Open opens the logins of a user; open opens the documents of a store when they are
+// needed. Close ends it.
+func Open(env config.Env, open func(ctx context.Context, place config.Audit) (Documents, error)) *Logins {
 	o := login.Options{Keyring: secrets.System(secrets.Logins)}
 	if kept, _ := env("CODEMODE_LOGINS"); kept == "file" {
 		o.Keyring = nil
@@ -48,7 +55,7 @@ func Open(env config.Env) *Logins {
 	if places, err := config.Paths(env); err == nil {
 		o.Dir = filepath.Join(places.StateDir, "logins")
 	}
-	return &Logins{Keeper: login.Open(o)}
+	return &Logins{Keeper: login.Open(o), openDocs: open}
 }
 
 // Serve says where the page is, on which people connect their accounts, and whether
@@ -92,7 +99,7 @@ func (l *Logins) Authorize(cfg *config.Config, specs []upstream.Spec) []upstream
 		case !ok:
 		case s.Auth.Per == config.AuthPrincipal:
 			all := l.At(cfg, at)
-			specs[i].Auth, specs[i].Persons = all.Lister(), persons{all}
+			specs[i].Auth = persons{all.Lister(), all}
 		default:
 			specs[i].Auth = l.Client(at)
 		}
@@ -100,11 +107,15 @@ func (l *Logins) Authorize(cfg *config.Config, specs []upstream.Spec) []upstream
 	return specs
 }
 
-// persons are accounts as package upstream wants them.
-type persons struct{ *login.AccountsAt }
+// persons are accounts as package upstream wants them: what lists the tools, and each
+// person's.
+type persons struct {
+	*login.Lister
+	at *login.AccountsAt
+}
 
 func (p persons) Account(ctx context.Context, principal string) (upstream.Authorizer, error) {
-	c, err := p.AccountsAt.Account(ctx, principal)
+	c, err := p.at.Account(ctx, principal)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +141,14 @@ func (l *Logins) open(ctx context.Context) (documents.Store, []byte, error) {
 	defer l.mu.Unlock()
 	place := l.cfg.Audit
 	if l.docs == nil {
-		docs, err := storecmd.OpenDocuments(ctx, place)
+		docs, err := l.openDocs(ctx, place)
 		if err != nil {
 			return nil, nil, err
 		}
 		l.docs = docs
 	}
 	store := l.docs.Documents("accounts")
-	if storecmd.InDatabase(place) {
+	if !place.Store.IsZero() {
 		return store, nil, nil
 	}
 	key, err := keyIn(filepath.Join(filepath.Dir(place.Path), "accounts.key"))

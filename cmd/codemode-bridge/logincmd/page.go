@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
 )
@@ -39,11 +38,11 @@ func NewPage(ctx context.Context, o PageOptions) *Page {
 func (l *Page) Begin(ctx context.Context, server, by string) (string, error) {
 	s := l.o.Config().Servers[server]
 	if s == nil || s.Auth.Per == config.AuthPrincipal {
-		return "", admin.ErrUnknown
+		return "", login.ErrNoLogin
 	}
 	at, ok := ServerOf(s)
 	if !ok {
-		return "", admin.ErrUnknown
+		return "", login.ErrNoLogin
 	}
 	client := l.o.Logins.Client(at)
 	waiting, cancel := context.WithTimeout(l.ctx, login.WaitTime)

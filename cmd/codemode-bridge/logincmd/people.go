@@ -2,11 +2,8 @@ package logincmd
 
 import (
 	"context"
-	"errors"
 
-	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
 )
@@ -37,51 +34,48 @@ func (p People) Person(who approval.Approver) string {
 func (p People) at(cfg *config.Config, server string) (*login.AccountsAt, error) {
 	s := cfg.Servers[server]
 	if s == nil || s.Disabled || s.Auth.Per != config.AuthPrincipal {
-		return nil, admin.ErrUnknown
+		return nil, login.ErrNoLogin
 	}
 	at, ok := ServerOf(s)
 	if !ok {
-		return nil, admin.ErrUnknown
+		return nil, login.ErrNoLogin
 	}
 	return p.Logins.At(cfg, at), nil
 }
 
 // List returns the servers at which somebody may have an account.
-func (p People) List(ctx context.Context, who approval.Approver) (all []admin.Account, err error) {
+func (p People) List(ctx context.Context, who approval.Approver) (all []login.Connection, err error) {
 	cfg := p.Config()
 	for _, name := range cfg.ServerNames() {
 		at, err := p.at(cfg, name)
 		if err != nil {
 			continue // nobody has accounts there
 		}
-		one := admin.Account{Server: name}
-		c, ok, err := at.Connection(ctx, p.Person(who))
-		switch {
-		case err != nil: // it can be connected again
+		c, _, err := at.Connection(ctx, p.Person(who))
+		if err != nil { // it can be connected again
 			p.Log.Warn("reading an account", "server", name, "err", err)
-			one.Ended = true
-		case ok:
-			one.Since, one.Ended, one.Issuer = &c.Since, c.Ended, canon.Escape(c.Issuer)
+			c.Ended = true
 		}
-		all = append(all, one)
+		c.Server = name
+		all = append(all, c)
 	}
 	return all, nil
 }
 
 // Begin begins to connect somebody's account.
-func (p People) Begin(ctx context.Context, who approval.Approver, server, redirect string) (admin.Connecting, error) {
+func (p People) Begin(ctx context.Context, who approval.Approver, server, redirect string) (link string, finish func(ctx context.Context, returned string) error, err error) {
 	at, err := p.at(p.Config(), server)
 	if err != nil {
-		return admin.Connecting{}, err
+		return "", nil, err
 	}
 	attempt, err := at.Begin(ctx, p.Person(who), redirect)
 	if err != nil {
-		return admin.Connecting{}, err
+		return "", nil, err
 	}
-	return admin.Connecting{Link: attempt.Link(), Finish: func(ctx context.Context, returned string) error {
+	return attempt.Link(), func(ctx context.Context, returned string) error {
 		_, err := attempt.Finish(ctx, redirect+"?"+returned)
 		return err
-	}}, nil
+	}, nil
 }
 
 // Disconnect deletes somebody's account.
@@ -90,9 +84,5 @@ func (p People) Disconnect(ctx context.Context, who approval.Approver, server st
 	if err != nil {
 		return false, nil, err
 	}
-	revoked, notRevoked, err = at.Disconnect(ctx, p.Person(who))
-	if errors.Is(err, login.ErrNoLogin) {
-		err = admin.ErrUnknown
-	}
-	return revoked, notRevoked, err
+	return at.Disconnect(ctx, p.Person(who))
 }
