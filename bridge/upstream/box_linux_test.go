@@ -444,7 +444,7 @@ func TestReadNPM(t *testing.T) {
 	if diff := cmp.Diff(want, n.Variables); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]confine.Host{{Name: "localhost", Port: 4873}, {Name: "a.example.com", Port: 80}}, n.Hosts); diff != "" {
+	if diff := cmp.Diff([]confine.Host{{Name: "localhost", Port: 4873}, {Name: "a.example.com", Port: 80}}, registries(n)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -121,7 +121,7 @@ func Fetches(command string, args, ours, child []string) (hosts []string) {
 	if _, ok := fetchingOf(program{args: append([]string{command}, args...)}); !ok {
 		return nil
 	}
-	for _, h := range npm.Read(ours, child, lookup).Hosts {
+	for _, h := range registries(npm.Read(ours, child, lookup)) {
 		hosts = append(hosts, net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))))
 	}
 	return hosts
@@ -230,7 +230,7 @@ func (f fetching) run(ctx context.Context, s Spec, p program, n npm.Settings, ca
 	p.env = append(p.env, "npm_config_cache="+cache, "npm_config_userconfig="+os.DevNull, "npm_config_update_notifier=false",
 		"npm_config_logs_max=0", "npm_config_audit=false", "npm_config_fund=false")
 	box := *s.Box
-	box.Box = confine.Box{Write: []string{cache}, Read: n.Files, Net: confine.Net{Hosts: n.Hosts}, Require: box.Require}
+	box.Box = confine.Box{Write: []string{cache}, Read: n.Files, Net: confine.Net{Hosts: registries(n)}, Require: box.Require}
 	said, printed, refused, err := p.finish(ctx, &box, relay.Options{Log: log, Dial: n.Dial}, log, shown)
 	if err != nil {
 		text := err.Error() + said
@@ -401,4 +401,12 @@ func locked(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// registries are the hosts that a box lets fetching reach.
+func registries(n npm.Settings) (all []confine.Host) {
+	for _, h := range n.Hosts {
+		all = append(all, confine.Host{Name: h.Name, Port: h.Port})
+	}
+	return all
 }

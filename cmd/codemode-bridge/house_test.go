@@ -118,7 +118,7 @@ var table = map[string][]string{
 	"bridge/tsdecl":        {},
 	"bridge/turns":         {},
 	"bridge/upstream":      {"bridge/filelock", "bridge/relay", "bridge/upstream/npm", "bridge/upstream/tap", "sandbox/confine"},
-	"bridge/upstream/npm":  {"sandbox/confine"},
+	"bridge/upstream/npm":  {},
 	"bridge/upstream/tap":  {},
 	"bridge/view":          {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/pins", "profiles"},
 	"bridge/watch":         {},

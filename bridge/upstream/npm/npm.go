@@ -19,17 +19,21 @@ import (
 	"strconv"
 	"strings"
 
-	"codemode-bridge/sandbox/confine"
-
 	"golang.org/x/net/http/httpproxy"
 )
+
+// A Host is one that a registry is at.
+type Host struct {
+	Name string
+	Port uint16
+}
 
 // Settings are what is configured for fetching packages.
 type Settings struct {
 	Registry  string
 	Variables map[string]string // that tell npm
 	Files     []string          // that these name
-	Hosts     []confine.Host    // the registries
+	Hosts     []Host            // the registries
 	proxy     func(*url.URL) (*url.URL, error)
 }
 
@@ -105,7 +109,7 @@ func (n *Settings) addHost(registry string) {
 	if given, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		port = given
 	}
-	h := confine.Host{Name: strings.ToLower(u.Hostname()), Port: uint16(port)}
+	h := Host{Name: strings.ToLower(u.Hostname()), Port: uint16(port)}
 	if ip := net.ParseIP(h.Name); ip != nil && ip.IsLoopback() {
 		h.Name = "localhost"
 	}
