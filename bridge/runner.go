@@ -245,7 +245,7 @@ func (rn *runner) closeSession(sess *session) {
 func (rn *runner) elicitFor(r *run) *elicit.Client {
 	sess := r.session
 	return elicit.New(elicit.Options{
-		Run: r.id, Session: sess.id, Can: sess.can, Queue: sess.prompts, Now: rn.o.Now,
+		Run: r.id, Session: sess.id, Person: func() (string, bool) { return r.principal, true }, Can: sess.can, Queue: sess.prompts, Now: rn.o.Now,
 		LogLevel: func() string {
 			if sess.conn == nil || sess.logLevel != "" {
 				return sess.logLevel

@@ -4,7 +4,7 @@
 //
 // A [Site] serves all of it on a listener of its own:
 //
-//	/            the page: Pending, and its tabs /runs /grants /servers /tools /profiles /history
+//	/            the page: Pending, and its tabs /runs /grants /servers /tools /profiles /history /accounts
 //	/r/{id}      one request in full
 //	/api/...     the API, described in docs/reference/openapi.yaml
 //	/assets/...  the page's style, script and icon
@@ -50,6 +50,7 @@ type Site struct {
 	o           Options
 	mux         *http.ServeMux
 	auth        *auth
+	connecting  connections
 	streamSlots chan struct{} // holds one token for each that is open
 
 	ctx    context.Context // ends when the site is closed
@@ -63,6 +64,7 @@ func New(o Options) *Site {
 	o = o.orDefaults()
 	s := &Site{o: o, streamSlots: make(chan struct{}, o.Limits.MaxStreams)}
 	s.auth = &auth{&s.o, newSignIns(o.Now, o.Limits.SessionTime)}
+	s.connecting = connections{s.auth.signIns}
 	s.ctx, s.cancel = context.WithCancel(context.Background()) // it ends with Close
 	s.mux = s.routed()
 	webhooks{s}.start()

@@ -53,8 +53,9 @@ type signIns struct {
 
 	mu       sync.Mutex
 	codes    map[digest]code
-	signedIn map[digest]*signedIn // by cookie
-	flows    map[digest]flow      // by state
+	signedIn map[digest]*signedIn  // by cookie
+	flows    map[digest]flow       // by state
+	begun    map[digest]connection // of accounts, by state
 }
 
 // A code logs somebody in once: an approver, or, without one, the owner.
@@ -73,7 +74,7 @@ type signedIn struct {
 
 func newSignIns(now func() time.Time, stay time.Duration) *signIns {
 	return &signIns{now: now, stay: stay, wrongTries: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
-		codes: map[digest]code{}, signedIn: map[digest]*signedIn{}, flows: map[digest]flow{}}
+		codes: map[digest]code{}, signedIn: map[digest]*signedIn{}, flows: map[digest]flow{}, begun: map[digest]connection{}}
 }
 
 // newCode makes a code that logs an approver in once, or, without one, the owner.

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/login"
 )
 
 // A failure is an answer that is an error. Its message may quote what the
@@ -46,7 +47,7 @@ func classify(err error) *failure {
 		return &failure{http.StatusUnprocessableEntity, "refused", canon.Escape(refused.Error()), ""}
 	case errors.Is(err, approval.ErrDigest):
 		return &failure{http.StatusConflict, "changed", "the request is not what you saw any more", "look at it again"}
-	case errors.Is(err, approval.ErrUnknown), errors.Is(err, ErrUnknown):
+	case errors.Is(err, approval.ErrUnknown), errors.Is(err, ErrUnknown), errors.Is(err, login.ErrNoLogin):
 		return &failure{http.StatusNotFound, "not_found", "there is none of that id", ""}
 	case errors.Is(err, ErrEnded):
 		return &failure{http.StatusConflict, "ended", "the run has ended", "GET /api/result/{id} has its result"}

@@ -17,7 +17,7 @@ import (
 )
 
 // Options are what a Site works with. Runs, Records, Sessions, Policy, Config, Tools,
-// Logins and Status may be nil; then whatever needs them answers "not found".
+// Logins, Accounts and Status may be nil; then whatever needs them answers "not found".
 type Options struct {
 	Approvers func() *approval.Approvers // of this moment; may return nil
 	// Configuration is the id of the configuration that this page belongs to. The
@@ -33,6 +33,7 @@ type Options struct {
 	Config        Configuration
 	Tools         Tools
 	Logins        Logins
+	Accounts      Accounts
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
 	Status func(context.Context) any
 	// Record records what is done here and not recorded elsewhere: logins, refused

@@ -28,7 +28,7 @@ var assets embed.FS
 
 // pageScripts are the page's scripts, in loading order: each depends on those before
 // it, and the last one starts the page.
-var pageScripts = []string{"base.js", "reading.js", "json.js", "list.js", "request.js", "events.js", "tabs.js", "login.js", "page.js"}
+var pageScripts = []string{"base.js", "reading.js", "json.js", "list.js", "request.js", "events.js", "tabs.js", "login.js", "accounts.js", "page.js"}
 
 // served has the types of the assets that the page loads, by their names' ends.
 var served = map[string]string{
@@ -78,6 +78,7 @@ type frame struct {
 	Open          int     // requests that wait
 	ConfigPending bool    // a pending configuration waits
 	Other         bool    // there is single sign-on
+	Accounts      bool    // people have accounts of their own
 	Now           time.Time
 	Body          any
 }
@@ -90,7 +91,7 @@ type pages struct{ *Site }
 
 // render writes a page. It is built whole before anything of it is sent.
 func (s pages) render(w http.ResponseWriter, status int, name string, f frame) {
-	f.Now, f.Other = s.o.Now(), s.o.SignOn != nil
+	f.Now, f.Other, f.Accounts = s.o.Now(), s.o.SignOn != nil, s.o.Accounts != nil && s.o.Accounts.Any()
 	var page bytes.Buffer
 	if err := templates.ExecuteTemplate(&page, name, f); err != nil {
 		s.o.Logger.Error("rendering a page", "page", name, "err", err)

@@ -29,7 +29,7 @@ func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
 
 // routes returns all routes. No GET changes anything.
 func (s *Site) routes() []route {
-	p, runs, config, edits := pages{s}, runHandlers{s}, configHandlers{s}, edits{s}
+	p, runs, config, edits, accounts := pages{s}, runHandlers{s}, configHandlers{s}, edits{s}, accountHandlers{s}
 	return []route{
 		{"POST", "/api/login", "", s.auth.login},
 		{"POST", "/api/login/begin", "", s.auth.beginSignOn},
@@ -54,6 +54,10 @@ func (s *Site) routes() []route {
 		{"GET", "/api/history", approval.Look, s.history},
 		{"GET", "/api/servers", approval.Look, s.servers},
 		{"POST", "/api/servers/login", approval.Edit, s.beginLogin},
+		{"GET", "/api/accounts", approval.Look, accounts.list},
+		{"POST", "/api/accounts/connect", approval.Look, accounts.connect},
+		{"POST", "/api/accounts/finish", approval.Look, accounts.finish},
+		{"POST", "/api/accounts/disconnect", approval.Look, accounts.disconnect},
 		{"GET", "/api/tools", approval.Look, s.listTools},
 		{"POST", "/api/tools/accept", approval.Edit, s.acceptTool},
 		{"POST", "/api/tools/block", approval.Edit, s.blockTool},
@@ -73,6 +77,8 @@ func (s *Site) routes() []route {
 		{"GET", "/tools", approval.Look, p.toolsPage},
 		{"GET", "/profiles", approval.Look, p.profilesPage},
 		{"GET", "/history", approval.Look, p.historyPage},
+		{"GET", "/accounts", approval.Look, accounts.page},
+		{"GET", accountsDone, "", accounts.donePage},
 		{"GET", "/login", "", p.loginPage},
 		{"GET", "/login/done", "", p.loginPage},
 		{"GET", "/assets/{name}", "", p.asset},

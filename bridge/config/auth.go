@@ -27,7 +27,7 @@ func (c *checker) auth(s *Server, at string) {
 		c.at(at, `"auth" and the header "Authorization" are both there`, `keep one of them, or say "auth": {"type": "none"}`)
 	}
 	if a.Type == AuthNone {
-		for _, key := range []string{"clientId", "clientSecret", "scopes", "issuer", "redirectPort"} {
+		for _, key := range []string{"per", "clientId", "clientSecret", "scopes", "issuer", "redirectPort"} {
 			if c.has(at + "/" + key) {
 				c.key(at+"/"+key, fmt.Sprintf("%q does nothing where the type is %q", key, AuthNone), "leave it out")
 			}
@@ -43,6 +43,9 @@ func (c *checker) auth(s *Server, at string) {
 		c.at(at+"/clientSecret", `"clientSecret" is there without "clientId"`, "add the id of the client that it belongs to")
 	}
 	if a.Type == AuthCredentials {
+		if a.Per == AuthPrincipal {
+			c.key(at+"/per", fmt.Sprintf("no person logs in where the type is %q", a.Type), fmt.Sprintf("leave it out, or let the type be %q", AuthPerson))
+		}
 		for _, key := range []string{"clientId", "clientSecret"} {
 			if !c.has(at + "/" + key) {
 				c.key(at, fmt.Sprintf("type %q needs %q", a.Type, key), "both come from whoever runs the authorization server")

@@ -96,7 +96,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"headers", remote.Headers["Authorization"].Reveal(), "Bearer canary-in-a-variable-0"},
 		{"the sandbox's time-out", time.Duration(remote.Timeout), 30 * time.Second},
 		{"sse", c.Servers["old"].Type, KindSSE},
-		{"login by a person", c.Servers["old"].Auth, Auth{Type: AuthPerson, Scopes: []string{"read"}, RedirectPort: 8085}},
+		{"login by a person", c.Servers["old"].Auth, Auth{Type: AuthPerson, Per: AuthPrincipal, Scopes: []string{"read"}, RedirectPort: 8085}},
 		{"login by a secret", c.Servers["batch"].Auth.Type, AuthCredentials},
 		{"client's id", c.Servers["batch"].Auth.ClientID.Reveal(), "bridge"},
 		{"client's secret", c.Servers["batch"].Auth.ClientSecret.Reveal(), "canary-in-a-variable-0"},

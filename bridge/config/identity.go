@@ -151,6 +151,9 @@ func (s *Server) Identity(key []byte, env Env, usual func(variable string) bool)
 	if s.Confine != nil {
 		all = append(all, s.Confine.sorted())
 	}
+	if s.Auth.Per == AuthPrincipal { // a run that waits goes on with no other account
+		all = append(all, s.Auth.Per)
+	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		panic("config: writing what a server is: " + err.Error()) // texts have a JSON form

@@ -199,6 +199,18 @@ func (a *AuthType) UnmarshalText(text []byte) error {
 	return choose(a, text, AuthPerson, AuthCredentials, AuthNone)
 }
 
+// An AuthPer says whose login a server's calls use.
+type AuthPer string
+
+// Whose it is.
+const (
+	AuthShared    AuthPer = "shared"    // one for all
+	AuthPrincipal AuthPer = "principal" // each person's own
+)
+
+// UnmarshalText reads the word.
+func (a *AuthPer) UnmarshalText(text []byte) error { return choose(a, text, AuthShared, AuthPrincipal) }
+
 // A Protocol says which era of MCP is spoken with a server.
 type Protocol string
 

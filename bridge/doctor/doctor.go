@@ -171,6 +171,9 @@ type Server struct {
 	Spec     upstream.Spec
 	// Login returns the stored login; nil for a server that nobody logs in to.
 	Login func() (info login.Info, held bool)
+	// Accounts returns the accounts that people have connected there; nil for a server
+	// at which they have none of their own.
+	Accounts func(ctx context.Context) ([]login.Connection, error)
 	// Known is what is known of it by the way it is started.
 	Known known.Recognition
 	// Sharing is set if the configuration says whether its sessions share a process.

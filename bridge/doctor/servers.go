@@ -189,12 +189,16 @@ func (up *Checkup) tools(context.Context) []Finding {
 }
 
 // logins checks the stored logins.
-func (up *Checkup) logins(context.Context) []Finding {
+func (up *Checkup) logins(ctx context.Context) []Finding {
 	if up.config == nil {
 		return nil
 	}
 	all := []Finding{}
 	for _, s := range up.config.Servers {
+		if s.Accounts != nil && !s.Disabled {
+			all = append(all, accounts(ctx, s))
+			continue
+		}
 		if s.Login == nil || s.Disabled {
 			continue
 		}
@@ -216,4 +220,28 @@ func (up *Checkup) logins(context.Context) []Finding {
 		all = append(all, fine("", "none is stored, and none is needed"))
 	}
 	return all
+}
+
+// accounts says how many people have connected their accounts at a server.
+func accounts(ctx context.Context, s Server) Finding {
+	connected, err := s.Accounts(ctx)
+	ended := 0
+	for _, c := range connected {
+		if c.Ended {
+			ended++
+		}
+	}
+	people := fmt.Sprintf("%d people have connected their accounts", len(connected))
+	if len(connected) == 1 {
+		people = "1 person has connected their account"
+	}
+	switch {
+	case err != nil:
+		return failing(s.Name, "the accounts of people cannot be read: "+err.Error(), "without them their calls are refused")
+	case len(connected) == 0:
+		return warning(s.Name, "nobody has connected an account, so its tools are not known and calls are refused", "connect one on the approval page, under Your accounts")
+	case ended > 0:
+		return warning(s.Name, fmt.Sprintf("%s, of which %d have ended", people, ended), "whose has ended is told so, and connects again on the approval page")
+	}
+	return fine(s.Name, people)
 }

@@ -45,6 +45,9 @@ type Options struct {
 	// Session is the name of the run's session, for servers that keep state for
 	// each.
 	Session string
+	// Person returns whose accounts the run's calls use; nil: it is not known, and
+	// calls that need an account are refused.
+	Person func() (name string, known bool)
 	// Can is what the session's client does for servers.
 	Can Abilities
 	// Queue is the session's.
@@ -123,6 +126,14 @@ func (c *Client) News() <-chan News { return c.news }
 
 // Session is the name of the run's session.
 func (c *Client) Session() string { return c.o.Session }
+
+// Person is whose accounts the run's calls use.
+func (c *Client) Person() (name string, known bool) {
+	if c.o.Person == nil {
+		return "", false
+	}
+	return c.o.Person()
+}
 
 // LogLevel is what the client of the run's session wants to hear of.
 func (c *Client) LogLevel() string { return c.o.LogLevel() }

@@ -45,14 +45,16 @@ const (
 
 	SavedScript Event = "saved_script" // the run's script runs a saved one, whose calls are the run's
 
-	Granted       Event = "grant"         // a verdict is remembered
-	Revoked       Event = "grant_revoked" // and is no longer remembered
-	Lapsed        Event = "lapsed"        // people allowed a call beforehand, which the run had not made when it ended or was suspended
-	ConfigChanged Event = "config"        // another policy or set of servers applies, or was refused
-	BridgeStarted Event = "bridge_started"
-	BridgeEnded   Event = "bridge_ended"
-	SignedIn      Event = "sign_in" // an approver signed in, or somebody was refused
-	StopAsked     Event = "stop"    // an approver ends a run
+	Granted             Event = "grant"         // a verdict is remembered
+	Revoked             Event = "grant_revoked" // and is no longer remembered
+	Lapsed              Event = "lapsed"        // people allowed a call beforehand, which the run had not made when it ended or was suspended
+	ConfigChanged       Event = "config"        // another policy or set of servers applies, or was refused
+	BridgeStarted       Event = "bridge_started"
+	BridgeEnded         Event = "bridge_ended"
+	SignedIn            Event = "sign_in"              // an approver signed in, or somebody was refused
+	AccountConnected    Event = "account_connected"    // a person has connected their own account at a server
+	AccountDisconnected Event = "account_disconnected" // and it was deleted
+	StopAsked           Event = "stop"                 // an approver ends a run
 
 	ToolChanged  Event = "tool_changed"  // a server lists a new or changed tool
 	ToolAccepted Event = "tool_accepted" // a person has accepted a tool's definition

@@ -45,7 +45,7 @@ func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
 		return nil, err
 	}
 	r := where.record(c.server)
-	old, err := c.load()
+	old, err := c.load(ctx)
 	if err != nil {
 		old = nil // what cannot be read is replaced
 	}
@@ -114,8 +114,12 @@ func (c *Client) register(ctx context.Context, where *place, endpoint, redirect 
 			method = "client_secret_post"
 		}
 	}
+	kind := "native"
+	if strings.HasPrefix(redirect, "https://") {
+		kind = "web" // it comes back to the page, not to a port of this machine
+	}
 	ask, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
-		ClientName: c.keeper.options.ClientName, RedirectURIs: []string{redirect}, ApplicationType: "native",
+		ClientName: c.keeper.options.ClientName, RedirectURIs: []string{redirect}, ApplicationType: kind,
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: method,
 	})
 	if err != nil {
@@ -215,15 +219,15 @@ func (a *Attempt) Finish(ctx context.Context, returned string) (Info, error) {
 	}
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.records.lock(ctx, c.path)
+	unlock, err := c.shelf.lock(ctx)
 	if err != nil {
 		return Info{}, err
 	}
 	defer unlock()
-	if err := c.keeper.records.write(c.path, *next); err != nil {
+	if err := c.shelf.write(ctx, *next); err != nil {
 		return Info{}, err
 	}
-	kept, err := c.load()
+	kept, err := c.load(ctx)
 	if err != nil {
 		return Info{}, err
 	}
@@ -267,7 +271,7 @@ func (a *Attempt) checkIssuer(iss []string) error {
 // Redirect returns the port that the browser should be sent back to, so that the
 // client that was registered before can be used again; 0: any.
 func (c *Client) Redirect() int {
-	r, err := c.load()
+	r, err := c.load(context.Background())
 	if err != nil || r == nil {
 		return 0
 	}
@@ -276,7 +280,7 @@ func (c *Client) Redirect() int {
 
 // Stored describes the login that is stored; ok is false if there is none.
 func (c *Client) Stored() (info Info, ok bool) {
-	r, err := c.current()
+	r, err := c.current(context.Background())
 	if err != nil || r == nil || r.Secrets.Access == "" && r.Secrets.Refresh == "" {
 		return Info{}, false
 	}

@@ -30,7 +30,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -121,7 +120,7 @@ func (k *Keeper) Client(s Server) *Client {
 		return old
 	}
 	k.learnLocked(s.ClientSecret)
-	c := &Client{keeper: k, server: s, path: k.records.file(s.Name, s.URL)}
+	c := &Client{keeper: k, server: s, shelf: &fileShelf{records: &k.records, path: k.records.file(s.Name, s.URL)}}
 	k.clients[s.Name] = c
 	return c
 }
@@ -166,15 +165,24 @@ type Needed struct {
 	Scopes []string
 	// Why says more, if there is more to say.
 	Why string
+	// Where says where a person connects their own account; empty if it is the
+	// user's login that is needed.
+	Where string
 }
 
 func (e *Needed) Error() string {
 	text := "the server needs a login"
+	if e.Where != "" {
+		text = "the server needs an account of your own"
+	}
 	switch {
 	case len(e.Scopes) > 0:
 		text += " with more rights (" + canon.Escape(cut(strings.Join(e.Scopes, " "), 200)) + ")"
 	case e.Why != "":
 		text += " (" + e.Why + ")"
+	}
+	if e.Where != "" {
+		return text + ": " + e.Where
 	}
 	return text + ": run codemode-bridge servers login " + e.Server
 }
@@ -193,16 +201,16 @@ func (e *rejected) NeedsLogin()   {}
 type Client struct {
 	keeper *Keeper
 	server Server
-	path   string
+	shelf  shelf
+	// person is set if the login is one of Accounts, which says where to get one.
+	person *person
 
 	// turn is held while something is asked of the authorization server; it is
-	// taken before mu and before the file's lock.
+	// taken before mu and before the shelf's lock.
 	turn sync.Mutex
 
 	mu      sync.Mutex
-	read    *record     // what the file held
-	file    os.FileInfo // when it was read
-	refused string      // a token that the server did not take, or took for too little
+	refused string // a token that the server did not take, or took for too little
 }
 
 // leeway is how long before it expires a token is renewed.
@@ -212,10 +220,12 @@ const leeway = 30 * time.Second
 // expire; empty: the server was never logged in to. An error with a method
 // NeedsLogin stays until a person does something; others may pass.
 func (c *Client) Token(ctx context.Context) (string, error) {
-	r, err := c.current()
+	r, err := c.current(ctx)
 	switch {
 	case err != nil:
 		return "", err
+	case r == nil && c.person != nil:
+		return "", c.needed("", nil)
 	case c.fresh(r):
 		return r.Secrets.Access, nil
 	case c.server.Credentials:
@@ -223,7 +233,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	case r == nil:
 		return "", nil // perhaps it wants none
 	case r.Secrets.Refresh == "":
-		return "", &Needed{Server: c.server.Name, Why: "the last one has ended"}
+		return "", c.needed("the last one has ended", nil)
 	}
 	token, err := c.renew(ctx, "")
 	var needed interface{ NeedsLogin() }
@@ -253,12 +263,12 @@ func (c *Client) Refused(ctx context.Context, token string, status int, header h
 			return false, &rejected{"the server wants more rights (" + c.keeper.said(strings.Join(wanted, " ")) + ") than auth.scopes has"}
 		}
 		c.want(ctx, wanted)
-		return false, &Needed{Server: c.server.Name, Scopes: wanted}
+		return false, c.needed("", wanted)
 	}
 	if token == "" && challenge == nil && len(c.server.Headers) > 0 {
 		return false, nil // it is one of the configured headers that is wrong
 	}
-	r, err := c.current()
+	r, err := c.current(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -278,7 +288,7 @@ func (c *Client) Refused(ctx context.Context, token string, status int, header h
 	if token != "" {
 		why = "it does not take the last one any more"
 	}
-	return false, &Needed{Server: c.server.Name, Why: why}
+	return false, c.needed(why, nil)
 }
 
 func (c *Client) setRefused(token string) {
@@ -290,12 +300,12 @@ func (c *Client) setRefused(token string) {
 // want notes scopes that the next login is to ask for as well. If they cannot be
 // noted, that costs one more login.
 func (c *Client) want(ctx context.Context, scopes []string) {
-	unlock, err := c.keeper.records.lock(ctx, c.path)
+	unlock, err := c.shelf.lock(ctx)
 	if err != nil {
 		return
 	}
 	defer unlock()
-	r, err := c.load()
+	r, err := c.load(ctx)
 	if err != nil || r == nil {
 		return
 	}
@@ -305,13 +315,15 @@ func (c *Client) want(ctx context.Context, scopes []string) {
 	}
 	next := *r
 	next.Wanted = all
-	_ = c.keeper.records.write(c.path, next)
+	_ = c.shelf.write(ctx, next)
 }
 
 // Ready reports whether there is a token that the server has not refused yet: a
 // login that was made after one was needed.
 func (c *Client) Ready() bool {
-	r, err := c.current()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := c.current(ctx)
 	if err != nil || r == nil {
 		return false
 	}
@@ -323,37 +335,30 @@ func (c *Client) Ready() bool {
 // Hide takes every token and secret that was seen out of a text.
 func (c *Client) Hide(text string) string { return c.keeper.Hide(text) }
 
-// current returns the record in the file; nil: there is none for this server.
-func (c *Client) current() (*record, error) {
-	info, err := os.Stat(c.path)
-	if err != nil {
-		info = nil
+// needed is the error that a person must log in.
+func (c *Client) needed(why string, scopes []string) *Needed {
+	e := &Needed{Server: c.server.Name, Why: why, Scopes: scopes}
+	if c.person != nil {
+		e.Where = c.person.where()
 	}
-	c.mu.Lock()
-	same := c.file != nil && info != nil && os.SameFile(c.file, info) && c.file.ModTime().Equal(info.ModTime())
-	r := c.read
-	c.mu.Unlock()
-	if same {
-		return r, nil
-	}
-	return c.load()
+	return e
+}
+
+// current returns the record, as it was read before if it is the same; nil: there is
+// none for this server.
+func (c *Client) current(ctx context.Context) (*record, error) {
+	return c.bound(c.shelf.current(ctx))
 }
 
 // load reads the record again. Nobody changes the record after that.
-func (c *Client) load() (*record, error) {
-	// The file is looked at before it is read: if it is replaced in between, it
-	// is read once more the next time.
-	info, _ := os.Stat(c.path)
-	r, err := c.keeper.records.read(c.path)
-	if err != nil {
+func (c *Client) load(ctx context.Context) (*record, error) {
+	return c.bound(c.shelf.read(ctx))
+}
+
+func (c *Client) bound(r *record, err error) (*record, error) {
+	if err != nil || r == nil || !c.binds(r) {
 		return nil, err
 	}
-	if r != nil && !c.binds(r) {
-		r = nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read, c.file = r, info
 	return r, nil
 }
 
@@ -442,16 +447,14 @@ var ErrNoLogin = errors.New("there is no login")
 func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.records.lock(ctx, c.path)
+	unlock, err := c.shelf.lock(ctx)
 	if err != nil {
 		return false, nil, err
 	}
 	defer unlock()
-	r, err := c.keeper.records.read(c.path) // also one of another issuer or client
-	if err == nil && r == nil {
-		if _, statErr := os.Stat(c.path); statErr != nil {
-			return false, nil, ErrNoLogin
-		}
+	r, err := c.shelf.read(ctx) // also one of another issuer or client
+	if err == nil && r == nil && !c.shelf.holds() {
+		return false, nil, ErrNoLogin
 	}
 	if r != nil && !c.binds(r) { // today's secret must not go to another issuer
 		notRevoked = errors.New("revoking the login: it was made by another client, or at another authorization server, than is configured now")
@@ -461,9 +464,5 @@ func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err erro
 	} else if err != nil {
 		notRevoked = err
 	}
-	if err := c.keeper.records.remove(c.path); err != nil {
-		return revoked, notRevoked, err
-	}
-	_, err = c.load()
-	return revoked, notRevoked, err
+	return revoked, notRevoked, c.shelf.remove(ctx)
 }

@@ -169,12 +169,12 @@ func (c *Client) renew(ctx context.Context, refused string) (string, error) {
 func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.records.lock(ctx, c.path)
+	unlock, err := c.shelf.lock(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	r, err := c.load()
+	r, err := c.load(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -186,17 +186,17 @@ func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 		next, err = c.byCredentials(ctx, r)
 	} else {
 		if r == nil || r.Secrets.Refresh == "" {
-			return "", &Needed{Server: c.server.Name, Why: "the last one has ended"}
+			return "", c.needed("the last one has ended", nil)
 		}
 		next, err = c.grant(ctx, *r, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.Secrets.Refresh}})
 	}
 	if err != nil {
-		return "", c.refusal(r, err)
+		return "", c.refusal(ctx, r, err)
 	}
-	if err := c.keeper.records.write(c.path, *next); err != nil {
-		return "", err
-	}
-	if _, err := c.load(); err != nil {
+	if err := c.shelf.write(ctx, *next); err != nil {
+		if errors.Is(err, errDisconnected) && next.Revoke != "" { // while it was renewed
+			_ = c.revoke(ctx, next)
+		}
 		return "", err
 	}
 	return next.Secrets.Access, nil
@@ -204,7 +204,7 @@ func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 
 // refusal says what a refused grant means, and removes what has become useless: the
 // tokens, or a registered client that the authorization server no longer knows.
-func (c *Client) refusal(r *record, err error) error {
+func (c *Client) refusal(ctx context.Context, r *record, err error) error {
 	var refused *grantError
 	if !errors.As(err, &refused) {
 		return err
@@ -219,15 +219,15 @@ func (c *Client) refusal(r *record, err error) error {
 	case "invalid_grant":
 		next := *r
 		next.Secrets = &confidential{Client: r.Secrets.Client}
-		_ = c.keeper.records.write(c.path, next) // otherwise it would be refused again
+		_ = c.shelf.write(ctx, next) // otherwise it would be refused again
 	case "invalid_client", "unauthorized_client":
-		_ = c.keeper.records.remove(c.path)
+		_ = c.shelf.remove(ctx)
 	default:
 		if !refused.lasting() {
 			return err
 		}
 	}
-	return &Needed{Server: c.server.Name, Why: refused.Error()}
+	return c.needed(refused.Error(), nil)
 }
 
 // byCredentials gets a token for the client's own rights. r is the last record, which

@@ -27,6 +27,8 @@ type Server struct {
 	URL    string // of the MCP endpoint
 	Issuer string // of the authorization server
 
+	// Person is who sits at the browser: logins from now on are theirs. See [Server.Whose].
+	Person string
 	// MCP answers the requests that have a token; nil: with an empty object.
 	MCP http.Handler
 	// Needs is the scope that a tools/call needs; empty: none.
@@ -64,6 +66,7 @@ type client struct {
 
 type code struct {
 	login
+	person string
 	scopes []string
 }
 
@@ -72,14 +75,15 @@ type login struct{ client, redirect, challenge, resource string }
 
 type token struct {
 	family string // all tokens that came of one login
+	person string
 	scopes []string
 	ends   time.Time // zero: never
 }
 
 type refresh struct {
-	family, client, resource string
-	scopes                   []string
-	used                     bool
+	family, person, client, resource string
+	scopes                           []string
+	used                             bool
 }
 
 // A Request is one that the server got.
@@ -131,6 +135,14 @@ func (s *Server) Secrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.secrets)
+}
+
+// Whose says who logged in for the token of a request to the MCP endpoint.
+func (s *Server) Whose(r *http.Request) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return s.tokens[text].person
 }
 
 // Revoked forgets every token of every login.
@@ -286,7 +298,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, form url.Valu
 		return
 	}
 	text := s.secretLocked("code")
-	s.codes[text] = code{login{form.Get("client_id"), redirect, form.Get("code_challenge"), form.Get("resource")}, strings.Fields(form.Get("scope"))}
+	s.codes[text] = code{login{form.Get("client_id"), redirect, form.Get("code_challenge"), form.Get("resource")}, s.Person, strings.Fields(form.Get("scope"))}
 	back := url.Values{"code": {text}, "state": {form.Get("state")}}
 	if s.Back != nil {
 		s.Back(back)
@@ -324,7 +336,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, form url.Values) 
 		if problem == "" && (!ok || sent != c.login) {
 			problem = "invalid_grant"
 		}
-		t = token{family: rand.Text(), scopes: c.scopes}
+		t = token{family: rand.Text(), person: c.person, scopes: c.scopes}
 	case "refresh_token":
 		f, ok := s.refresh[old]
 		if problem == "" && (!ok || f.used || f.client != id || f.resource != resource) {
@@ -334,7 +346,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, form url.Values) 
 			f.used = true
 			s.refresh[old] = f
 		}
-		t = token{family: f.family, scopes: f.scopes}
+		t = token{family: f.family, person: f.person, scopes: f.scopes}
 	case "client_credentials":
 		if problem == "" && s.Clients[id] == "" {
 			problem = "unauthorized_client"
@@ -356,7 +368,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, form url.Values) 
 	s.tokens[doc["access_token"].(string)] = t
 	if form.Get("grant_type") != "client_credentials" {
 		next := s.secretLocked("refresh")
-		s.refresh[next] = refresh{family: t.family, client: id, resource: resource, scopes: t.scopes}
+		s.refresh[next] = refresh{family: t.family, person: t.person, client: id, resource: resource, scopes: t.scopes}
 		doc["refresh_token"] = next
 	}
 	s.mu.Unlock()

@@ -100,7 +100,7 @@ func tokens(pairs ...string) []any {
 func confirmedText() text {
 	return text{
 		"servers": map[string]any{
-			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}, "auth": map[string]any{"scopes": []any{"read"}}, "headers": map[string]any{"X-Key": "k"}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
+			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}, "auth": map[string]any{"per": "principal", "scopes": []any{"read"}}, "headers": map[string]any{"X-Key": "k"}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
 		},
 		"evaluation": map[string]any{"defaultProfile": "p", "profiles": map[string]any{
 			"p":       map[string]any{"denylist": []any{"kept__drop_*"}, "asklist": []any{"kept__*"}, "default": "ask"},
@@ -228,6 +228,7 @@ var loosenings = map[string]turn{
 	"a server may use models":   set("ask", "servers", "kept", "sampling"),
 	"a server may ask":          drop("servers", "kept", "elicitation"),
 	"a server is shared":        drop("servers", "kept", "perSession"),
+	"a login is shared":         drop("servers", "kept", "auth", "per"),
 	"a server shows more":       drop("servers", "kept", "tools"),
 	"a new server":              set(map[string]any{"url": "https://new.example/mcp"}, "servers", "new"),
 	"a new server is known":     set(map[string]any{"url": "https://new.example/mcp", "newTools": "quarantine", "known": "time"}, "servers", "new"),

@@ -129,6 +129,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	if was.PerSession && !is.PerSession {
 		why = append(why, "sessions share it, and had one each")
 	}
+	if was.Auth.Per == config.AuthPrincipal && is.Auth.Per != config.AuthPrincipal {
+		why = append(why, "everybody uses one login, and each person had an account of their own")
+	}
 	if showsMore(was.Tools, is.Tools) {
 		why = append(why, "more of its tools may be seen")
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/upstream/npm"
 	"codemode-bridge/sandbox/confine"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,7 +152,7 @@ func TestBoxesOfSessionsAndReloads(t *testing.T) {
 		t.Errorf("%d processes, want one for each of two sessions and one for listing", n)
 	}
 	s.mu.Lock()
-	own := s.owned[owner{"a", "fake"}]
+	own := s.owned[owner{session: "a", server: "fake"}]
 	s.mu.Unlock()
 	own.mu.Lock()
 	own.session.process.boxed.Held.Net = false
@@ -438,12 +439,12 @@ func TestReadNPM(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".npmrc"), []byte(rc), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n := readNPM([]string{"HOME=" + home, "NPM_CONFIG_STRICT_SSL=false", "HTTPS_PROXY=http://user:canary@proxy.example.com:3128"}, []string{"npm_config_registry=http://127.0.0.1:4873"})
+	n := npm.Read([]string{"HOME=" + home, "NPM_CONFIG_STRICT_SSL=false", "HTTPS_PROXY=http://user:canary@proxy.example.com:3128"}, []string{"npm_config_registry=http://127.0.0.1:4873"}, lookup)
 	want := map[string]string{"npm_config_registry": "http://127.0.0.1:4873", "npm_config_@a:registry": "http://a.example.com/", "npm_config_cafile": "/etc/ca.pem", "npm_config_strict_ssl": "false"}
-	if diff := cmp.Diff(want, n.settings); diff != "" {
+	if diff := cmp.Diff(want, n.Variables); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]confine.Host{{Name: "localhost", Port: 4873}, {Name: "a.example.com", Port: 80}}, n.hosts); diff != "" {
+	if diff := cmp.Diff([]confine.Host{{Name: "localhost", Port: 4873}, {Name: "a.example.com", Port: 80}}, registries(n)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -467,10 +468,10 @@ func TestThroughProxy(t *testing.T) {
 		asked <- string(b[:n])
 		c.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\nhello"))
 	}()
-	n := readNPM([]string{"HTTPS_PROXY=http://user:word@" + l.Addr().String()}, nil)
+	n := npm.Read([]string{"HTTPS_PROXY=http://user:word@" + l.Addr().String()}, nil, lookup)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	c, err := n.dial(ctx, "registry.example.com", 443)
+	c, err := n.Dial(ctx, "registry.example.com", 443)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func (s *Set) Boxed(name string) *Boxed {
 	var owned []*server
 	for of, own := range s.owned {
 		if of.server == name {
-			owned = append(owned, own)
+			owned = append(owned, own.server)
 		}
 	}
 	s.mu.Unlock()

@@ -26,6 +26,9 @@ type Client interface {
 	// Session is the name of the session that the call belongs to: each has its own
 	// connection to a server with Spec.PerSession.
 	Session() string
+	// Person is whose account the call uses at a server with Persons. A person
+	// that is not known has none.
+	Person() (name string, known bool)
 	tap.Listener
 	// Ask puts a question to a person or to the Client's model. An error refuses
 	// it, and the server gets its text. When ctx ends, nobody waits for the answer

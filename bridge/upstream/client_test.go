@@ -45,7 +45,8 @@ func (c *fakeClient) Log(l Log) {
 	c.logs = append(c.logs, l)
 }
 
-func (c *fakeClient) Session() string { return "s" }
+func (c *fakeClient) Session() string        { return "s" }
+func (c *fakeClient) Person() (string, bool) { return "", false }
 
 func (c *fakeClient) LogLevel() string { return c.level }
 

@@ -1,12 +1,8 @@
 package upstream
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,8 +11,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,10 +22,10 @@ import (
 
 	"codemode-bridge/bridge/filelock"
 	"codemode-bridge/bridge/relay"
+	"codemode-bridge/bridge/upstream/npm"
 	"codemode-bridge/sandbox/confine"
 
 	"github.com/google/uuid"
-	"golang.org/x/net/http/httpproxy"
 )
 
 // A child that npx starts is code that its registry holds. In a box it is started in two
@@ -127,7 +121,7 @@ func Fetches(command string, args, ours, child []string) (hosts []string) {
 	if _, ok := fetchingOf(program{args: append([]string{command}, args...)}); !ok {
 		return nil
 	}
-	for _, h := range readNPM(ours, child).hosts {
+	for _, h := range registries(npm.Read(ours, child, lookup)) {
 		hosts = append(hosts, net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))))
 	}
 	return hosts
@@ -173,8 +167,8 @@ func (s Spec) fetched(ctx context.Context, ours []string, log *slog.Logger, show
 
 // find says what to run, and fetches it if need be. One process at a time does.
 func (f fetching) find(ctx context.Context, s Spec, p program, ours []string, cache string, log *slog.Logger, shown redactor) (fetchedBin, error) {
-	n := readNPM(ours, p.env)
-	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(f.packages), f.command, n.registry), "\n")))
+	n := npm.Read(ours, p.env, lookup)
+	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(f.packages), f.command, n.Registry), "\n")))
 	note := filepath.Join(s.Box.Store, "fetched-"+hex.EncodeToString(sum[:8])+".json")
 	had := func() (found fetchedBin, ok bool) {
 		text, err := os.ReadFile(note)
@@ -200,7 +194,7 @@ func (f fetching) find(ctx context.Context, s Spec, p program, ours []string, ca
 	if ok && f.exact {
 		return before, nil // fetched by the other process
 	}
-	log.Info("fetching what a server in a box runs", "packages", f.packages, "registry", n.registry)
+	log.Info("fetching what a server in a box runs", "packages", f.packages, "registry", n.Registry)
 	found, err := f.run(ctx, s, p, n, cache, log, shown)
 	switch {
 	case err != nil && ok && ctx.Err() == nil:
@@ -221,7 +215,7 @@ func (f fetching) find(ctx context.Context, s Spec, p program, ours []string, ca
 const where = `console.log(process.env.PATH.split(require("path").delimiter).find(p => p.includes("_npx")) || "")`
 
 // run runs npm in a box that reaches the registry alone.
-func (f fetching) run(ctx context.Context, s Spec, p program, n npm, cache string, log *slog.Logger, shown redactor) (found fetchedBin, err error) {
+func (f fetching) run(ctx context.Context, s Spec, p program, n npm.Settings, cache string, log *slog.Logger, shown redactor) (found fetchedBin, err error) {
 	p.args = append([]string{p.args[0]}, f.npm...)
 	p.args = append(p.args, "-y")
 	for _, name := range f.packages {
@@ -230,14 +224,14 @@ func (f fetching) run(ctx context.Context, s Spec, p program, n npm, cache strin
 	p.args, p.dir = append(p.args, "--", "node", "-e", where), cache
 	// Of the server's own variables none is needed here, and some are secrets.
 	p.env = Inherited(nil, p.env)
-	for name, value := range n.settings {
+	for name, value := range n.Variables {
 		p.env = append(p.env, name+"="+value)
 	}
 	p.env = append(p.env, "npm_config_cache="+cache, "npm_config_userconfig="+os.DevNull, "npm_config_update_notifier=false",
 		"npm_config_logs_max=0", "npm_config_audit=false", "npm_config_fund=false")
 	box := *s.Box
-	box.Box = confine.Box{Write: []string{cache}, Read: n.files, Net: confine.Net{Hosts: n.hosts}, Require: box.Require}
-	said, printed, refused, err := p.finish(ctx, &box, relay.Options{Log: log, Dial: n.dial}, log, shown)
+	box.Box = confine.Box{Write: []string{cache}, Read: n.Files, Net: confine.Net{Hosts: registries(n)}, Require: box.Require}
+	said, printed, refused, err := p.finish(ctx, &box, relay.Options{Log: log, Dial: n.Dial}, log, shown)
 	if err != nil {
 		text := err.Error() + said
 		if len(refused) > 0 {
@@ -409,171 +403,10 @@ func locked(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// An npm is what is configured for fetching packages.
-type npm struct {
-	registry string
-	settings map[string]string // variables that tell npm
-	files    []string          // that these name
-	hosts    []confine.Host    // the registries
-	proxy    func(*url.URL) (*url.URL, error)
-}
-
-const npmRegistry = "https://registry.npmjs.org/"
-
-// readNPM reads the settings of npm that say where packages come from, first the
-// variables for the child, then ours, then .npmrc. Tokens are not among them:
-// installation scripts could take them.
-func readNPM(ours, child []string) npm {
-	found := map[string]string{}
-	home, _ := lookup(ours, "HOME")
-	text, err := os.ReadFile(filepath.Join(home, ".npmrc"))
-	if err != nil {
-		text = nil // most people have none
+// registries are the hosts that a box lets fetching reach.
+func registries(n npm.Settings) (all []confine.Host) {
+	for _, h := range n.Hosts {
+		all = append(all, confine.Host{Name: h.Name, Port: h.Port})
 	}
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, "="); ok {
-			found[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), `"'`)
-		}
-	}
-	for _, entry := range slices.Concat(ours, child) {
-		name, value, _ := strings.Cut(entry, "=")
-		if setting, ok := strings.CutPrefix(strings.ToLower(name), "npm_config_"); ok && value != "" {
-			found[strings.ReplaceAll(setting, "_", "-")] = value
-		}
-	}
-	n := npm{registry: cmp.Or(found["registry"], npmRegistry), settings: map[string]string{}}
-	n.addHost(n.registry)
-	for name, value := range found {
-		switch {
-		case strings.HasPrefix(name, "@") && strings.HasSuffix(name, ":registry"):
-			n.addHost(value)
-		case name == "registry", name == "strict-ssl":
-		case name == "cafile":
-			n.files = append(n.files, value)
-		default:
-			continue
-		}
-		n.settings["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
-	}
-	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
-		if value, ok := lookup(ours, name); ok && filepath.IsAbs(value) {
-			n.settings[name] = value
-			n.files = append(n.files, value)
-		}
-	}
-	variable := func(names ...string) string {
-		for _, name := range names {
-			if value, ok := lookup(ours, name); ok && value != "" {
-				return value
-			}
-		}
-		return ""
-	}
-	n.proxy = (&httpproxy.Config{
-		HTTPSProxy: cmp.Or(found["https-proxy"], found["proxy"], variable("HTTPS_PROXY", "https_proxy")),
-		HTTPProxy:  cmp.Or(found["proxy"], variable("HTTP_PROXY", "http_proxy")),
-		NoProxy:    cmp.Or(found["noproxy"], variable("NO_PROXY", "no_proxy")),
-	}).ProxyFunc()
-	return n
-}
-
-// addHost lets the box reach a registry.
-func (n *npm) addHost(registry string) {
-	u, err := url.Parse(registry)
-	if err != nil || u.Hostname() == "" {
-		return
-	}
-	port := uint64(443)
-	if u.Scheme == "http" {
-		port = 80
-	}
-	if given, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
-		port = given
-	}
-	h := confine.Host{Name: strings.ToLower(u.Hostname()), Port: uint16(port)}
-	if ip := net.ParseIP(h.Name); ip != nil && ip.IsLoopback() {
-		h.Name = "localhost"
-	}
-	if !slices.Contains(n.hosts, h) {
-		n.hosts = append(n.hosts, h)
-	}
-}
-
-// dial connects to a registry, through the proxy that is configured. It may be on this
-// machine or its network: who configured it said so.
-func (n npm) dial(ctx context.Context, name string, port uint16) (net.Conn, error) {
-	to := net.JoinHostPort(name, strconv.Itoa(int(port)))
-	target := &url.URL{Scheme: "https", Host: to}
-	if port == 80 {
-		target.Scheme = "http"
-	}
-	proxy, err := n.proxy(target)
-	if err != nil {
-		return nil, fmt.Errorf("reading the address of the proxy: %w", err)
-	}
-	if proxy == nil {
-		return new(net.Dialer).DialContext(ctx, "tcp", to)
-	}
-	return throughProxy(ctx, proxy, to)
-}
-
-// throughProxy connects through an HTTP proxy.
-func throughProxy(ctx context.Context, proxy *url.URL, to string) (net.Conn, error) {
-	at := proxy.Host
-	var conn net.Conn
-	var err error
-	switch proxy.Scheme {
-	case "http":
-		conn, err = new(net.Dialer).DialContext(ctx, "tcp", withPort(at, "80"))
-	case "https":
-		conn, err = new(tls.Dialer).DialContext(ctx, "tcp", withPort(at, "443"))
-	default:
-		return nil, fmt.Errorf("a proxy of the kind %q is not supported here; those for http and https are", proxy.Scheme)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the proxy: %w", err)
-	}
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: to}, Host: to, Header: http.Header{}}
-	if user := proxy.User; user != nil {
-		password, _ := user.Password()
-		ask.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
-	}
-	in := bufio.NewReader(conn)
-	err = ask.Write(conn)
-	var answer *http.Response
-	if err == nil {
-		answer, err = http.ReadResponse(in, ask)
-	}
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errors.New(answer.Status)
-	}
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("asking the proxy: %w", err)
-	}
-	return buffered{conn, in}, nil
-}
-
-func withPort(host, port string) string {
-	if _, _, err := net.SplitHostPort(host); err == nil {
-		return host
-	}
-	return net.JoinHostPort(host, port)
-}
-
-// A buffered is a connection of which some has been read.
-type buffered struct {
-	net.Conn
-	in io.Reader
-}
-
-func (b buffered) Read(p []byte) (int, error) { return b.in.Read(p) }
-
-// CloseWrite ends what is sent, where that can be told.
-func (b buffered) CloseWrite() error {
-	if half, ok := b.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
+	return all
 }

@@ -269,7 +269,7 @@ func (s *server) watch(sess *session) error {
 	defer poll.Stop()
 	idle := time.NewTimer(s.spec.IdleStop)
 	defer idle.Stop()
-	if s.spec.IdleStop <= 0 || s.spec.kind() != Stdio {
+	if s.spec.IdleStop <= 0 {
 		idle.Stop()
 	}
 	var due <-chan time.Time // of an announced change

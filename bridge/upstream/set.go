@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -17,7 +16,7 @@ type Set struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
-	owned   map[owner]*server // of the sessions that have their own
+	owned   map[owner]*owned // of the sessions and persons that have their own
 	closed  bool
 	// running counts the servers' goroutines, including those of removed servers
 	// that are still ending.
@@ -26,7 +25,7 @@ type Set struct {
 
 // New makes a Set without servers. [Set.Close] ends it.
 func New(o Options) *Set {
-	return &Set{options: o, servers: map[string]*server{}, owned: map[owner]*server{}}
+	return &Set{options: o, servers: map[string]*server{}, owned: map[owner]*owned{}}
 }
 
 // Apply makes the Set hold exactly the given servers: it starts those that are
@@ -87,6 +86,9 @@ func clone(spec Spec) Spec {
 		box.Write, box.Read, box.Run = slices.Clone(box.Write), slices.Clone(box.Read), slices.Clone(box.Run)
 		box.Net.Hosts = slices.Clone(box.Net.Hosts)
 		spec.Box = &box
+	}
+	if spec.kind() != Stdio {
+		spec.IdleStop = 0
 	}
 	spec.Env, spec.Headers = maps.Clone(spec.Env), maps.Clone(spec.Headers)
 	return spec
@@ -210,17 +212,43 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// An owner is a session that has a connection of its own to a server.
-type owner struct{ session, server string }
-
-// maxOwned bounds the sessions that have their own connection to one server.
-const maxOwned = 64
-
 // serverFor returns the server for a call of what. Where the spec says so, that is
-// the session's own, made by its first call. If identity is not empty and the spec
-// has another one, the server no longer exists.
+// the session's or the person's own, made by their first call. If identity is not empty
+// and the spec has another one, the server no longer exists.
 func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*server, error) {
-	client := clientOf(ctx)
+	one, err := s.named(name, identity, what)
+	if err != nil || one.spec.Disabled {
+		return one, err
+	}
+	client, of, auth := clientOf(ctx), owner{}, one.spec.Auth
+	accounts, each := one.spec.Auth.(Persons)
+	switch {
+	case each:
+		if of, auth, err = s.personOf(ctx, one.spec, accounts, client); err != nil {
+			return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: err}
+		}
+	case !one.spec.PerSession || client == nil:
+		return one, nil
+	default:
+		of = owner{session: client.Session(), server: name}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: ErrClosed}
+	case s.servers[name] != one: // meanwhile
+		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errReplaced}
+	}
+	own, err := s.ownLocked(one, of, auth)
+	if err != nil {
+		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: err}
+	}
+	return own, nil
+}
+
+// named returns the shared server of a name.
+func (s *Set) named(name, identity, what string) (*server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.servers[name]
@@ -231,22 +259,8 @@ func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*serv
 		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errUnknownServer}
 	case identity != "" && one.spec.Identity != identity:
 		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errReplaced}
-	case !one.spec.PerSession || one.spec.Disabled || client == nil:
-		return one, nil
 	}
-	of := owner{client.Session(), name}
-	if own := s.owned[of]; own != nil {
-		return own, nil
-	}
-	if s.sessionsLocked(name) >= maxOwned {
-		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: fmt.Errorf("%d sessions have a connection of their own to it (perSession), which is the most", maxOwned)}
-	}
-	o := s.options
-	o.Changed = nil // the shared server is the one that is shown
-	own := newServer(one.spec, o)
-	s.owned[of] = own
-	s.running.Go(own.run)
-	return own, nil
+	return one, nil
 }
 
 // EndSession ends a session's own connections. It does not wait until they have

@@ -93,7 +93,9 @@ type Spec struct {
 	// other.
 	Headers map[string]string
 	// Auth, if not nil, authorizes the requests. Two specs with different ones
-	// are different.
+	// are different. If it is a Persons too, each person has their own connection, with
+	// their own account, and a call of which it is not known whose it is is refused:
+	// Auth itself serves the connection that lists the tools, and no call.
 	Auth Authorizer
 
 	// InProcess makes the server of an InProcess spec, anew for each
@@ -226,7 +228,7 @@ type Status struct {
 	Program  string    // what the server calls itself
 	Version  string    // the server's own version
 	PID      int       // of the child process; 0 if there is none
-	Sessions int       // that have a connection of their own
+	Sessions int       // and persons that have a connection of their own
 	// Box is what holds the child; nil if it has no box or there is no child.
 	Box *Boxed
 }

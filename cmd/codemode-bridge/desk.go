@@ -86,6 +86,14 @@ func (d *desk) at(path string) string {
 	return ""
 }
 
+// pageAddress is the address of the page; "" if there is none.
+func (d *desk) pageAddress() string {
+	if page := d.page.Load(); page != nil {
+		return *page
+	}
+	return ""
+}
+
 // readAt says where the whole of a request can be read: on the page, or by a command
 // if other processes can read the store.
 func (d *desk) readAt(request string) wording.DescribeOptions {

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/approverscmd"
 	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/logincmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/sandbox"
@@ -95,7 +96,7 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 }
 
 // examination tells package doctor what it needs to know of this installation.
-func examination(ctx context.Context, con *console, path string, limit time.Duration, logins *login.Keeper) doctor.Options {
+func examination(ctx context.Context, con *console, path string, limit time.Duration, logins *logincmd.Logins) doctor.Options {
 	var cfg *config.Config // nil if it cannot be used
 	var secrets recorder.Secrets
 	secrets.HideLogins(logins.Hide)
@@ -159,7 +160,7 @@ func problemsOf(err error) []doctor.Problem {
 }
 
 // examined converts a configuration for package doctor.
-func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Config {
+func examined(con *console, cfg *config.Config, logins *logincmd.Logins) *doctor.Config {
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: servecmd.MayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
@@ -191,8 +192,16 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 	for _, spec := range specsWithLogins(cfg, logins, con.Env) {
 		configured := cfg.Servers[spec.Name]
 		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize(), Sharing: says(cfg, spec.Name, "perSession")}
-		if at, ok := serverToLogIn(configured); ok {
-			s.Login = logins.Client(at).Stored
+		if at, ok := logincmd.ServerOf(configured); ok {
+			if s.Login = logins.Client(at).Stored; configured.Auth.Per == config.AuthPrincipal {
+				s.Accounts = func(ctx context.Context) ([]login.Connection, error) {
+					cfg, err := con.withSecrets(ctx, cfg, storecmd.Pointers...)
+					if err != nil {
+						return nil, err
+					}
+					return logins.At(cfg, at).Connections(ctx)
+				}
+			}
 		}
 		c.Servers = append(c.Servers, s)
 	}

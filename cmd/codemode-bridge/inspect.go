@@ -19,7 +19,7 @@ func serversCommand(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return listServers(c.Context(), con) },
 	}
 	con.JSONFlag(list)
-	group.AddCommand(list, serversLoginCommand(con), serversLogoutCommand(con))
+	group.AddCommand(list, loginCommands(con).Login(), loginCommands(con).Logout())
 	addServerEdits(con, group)
 	return group
 }

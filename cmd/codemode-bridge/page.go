@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/sso"
 	"codemode-bridge/bridge/webguard"
+	"codemode-bridge/cmd/codemode-bridge/logincmd"
 )
 
 // A page is the approval page and its API, on their own listener.
@@ -51,8 +52,9 @@ func (p *parts) openPage(a *console, address string) (*page, error) {
 		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
 	}
 	beginning, forget := context.WithCancel(context.Background())
+	logins := logincmd.PageOptions{Logins: p.logins, Config: p.config, Go: p.ended.Go, Log: p.log}
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Settler: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, console: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
+		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Settler: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, console: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: logincmd.NewPage(beginning, logins), Accounts: logincmd.People{PageOptions: logins},
 		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: p.log.With("part", "page"),
 	}
 	if p.recorder.Store() != nil {

@@ -19,7 +19,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/lockfile"
-	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
@@ -27,6 +26,7 @@ import (
 	"codemode-bridge/bridge/turns"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/view"
+	"codemode-bridge/cmd/codemode-bridge/logincmd"
 	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/cmd/codemode-bridge/toolscmd"
@@ -43,7 +43,7 @@ type parts struct {
 	env       config.Env
 	serverKey []byte // for the identities of servers
 	upstreams *upstream.Set
-	logins    *login.Keeper
+	logins    *logincmd.Logins
 	pool      *sandbox.Pool
 	gate      *gate.Gate
 	server    *bridge.Server
@@ -94,6 +94,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
+	p.logins.Serve(p.desk.pageAddress, false)
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Hasty: lives != lasting, Changed: func() { p.views.Touch() }})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,

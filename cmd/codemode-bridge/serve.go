@@ -126,6 +126,7 @@ func serveCommand(con *console) *cobra.Command {
 			}
 			defer l.Close()
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
+				p.logins.Serve(p.desk.pageAddress, cfg.HTTP.AsksForTokens())
 				pg, err := p.openPage(con, cfg.Approvals.Listen.Reveal())
 				switch at := pageElsewhere(p.desk.members.Folder(), p.desk.conf.ID); {
 				case err != nil && at != "":

@@ -20,6 +20,8 @@ const elsewhere = {
 	"resume-run": (b) => act(b, "POST", `/api/runs/${encodeURIComponent(b.dataset.id)}/resume`, {}, "resumed"),
 	"accept-tool": (b) => act(b, "POST", "/api/tools/accept", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "accepted"),
 	"log-in": (b) => logIn(b),
+	connect: (b) => connectAccount(b),
+	disconnect: (b) => disconnectAccount(b),
 	"block-tool": (b) => act(b, "POST", "/api/tools/block", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "blocked"),
 	"revoke": (b) => act(b, "DELETE", "/api/grants/" + encodeURIComponent(b.dataset.id), undefined, "revoked"),
 };

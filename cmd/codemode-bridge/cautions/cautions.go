@@ -52,6 +52,7 @@ func Of(cfg *config.Config) []Caution {
 	l.store()
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
+		l.accounts(s, name)
 		l.environment(s, name)
 		l.address(s.URL, name, "url")
 		l.address(s.OpenAPI, name, "openapi")
@@ -116,6 +117,14 @@ func (l *looker) store() {
 	if !local && at.Query().Get("sslmode") == "" {
 		l.at("/store", "the connection to the database is encrypted only if its server offers that, and nobody checks whose server it is",
 			"add ?sslmode=verify-full to the address, and sslrootcert=FILE if its certificate is your own")
+	}
+}
+
+// accounts looks for accounts of people whom nobody can tell apart.
+func (l *looker) accounts(s *config.Server, name string) {
+	if s.Auth.Per == config.AuthPrincipal && !l.cfg.HTTP.AsksForTokens() {
+		l.at(l.pointer(name, "auth/per"), "nobody can be told apart: there are no tokens and no issuer of tokens in http, so all calls use the account of the local user",
+			"add http.tokens or http.auth, or leave out per")
 	}
 }
 

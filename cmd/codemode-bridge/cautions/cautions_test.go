@@ -145,3 +145,16 @@ func TestCautionsOfStores(t *testing.T) {
 		}
 	}
 }
+
+// Where no caller has a name, no person has an account of their own.
+func TestAccountsOfNobody(t *testing.T) {
+	const server = `{ "servers": { "a": { "url": "https://a.example/mcp", "auth": { "per": "principal" } } }`
+	got := of(t, server+"}")
+	want := []string{"1:72: nobody can be told apart: there are no tokens and no issuer of tokens in http, so all calls use the account of the local user"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := of(t, server+`, "http": { "tokens": [{ "name": "ann", "sha256": "1111111111111111111111111111111111111111111111111111111111111111" }] } }`); len(got) > 0 {
+		t.Errorf("with a token: %q", got)
+	}
+}
