@@ -43,8 +43,8 @@ func (c *checker) boxes() {
 		worker := filepath.Join(filepath.Dir(leads(program)), "codemode-worker"+filepath.Ext(program))
 		own = append(own, ownPath{program, "the bridge's own program", false}, ownPath{worker, "the bridge's own worker", false})
 	}
-	if over := c.src.over; over != nil {
-		if path, err := filepath.Abs(over.file); err == nil {
+	if over := c.src.Over; over != nil {
+		if path, err := filepath.Abs(over.File); err == nil {
 			own = append(own, ownPath{path, "the overlay", false})
 		}
 	}
@@ -266,7 +266,7 @@ func (c *checker) net(net *Net, at string) {
 		place := c.item(at, i)
 		host, m := parseNetHost(written.Name)
 		if m != nil {
-			c.at(place, m.message, m.hint)
+			c.at(place, m.Message, m.Hint)
 			continue
 		}
 		if !slices.Contains(hosts, host) {

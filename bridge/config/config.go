@@ -43,6 +43,7 @@ import (
 
 	"codemode-bridge/bridge/access"
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/strict"
 	"codemode-bridge/profiles"
 
 	"github.com/tailscale/hujson"
@@ -499,7 +500,7 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
+	return io.ReadAll(io.LimitReader(f, strict.MaxFile+1))
 }
 
 // Parse reads a configuration from data. The name is that of the file: error
@@ -511,8 +512,8 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 }
 
 func parse(name string, data []byte, env Env, policy []profiles.Options, how reading) (*Config, error) {
-	src := newSource(name, data)
-	tree, problem := src.parse()
+	src := strict.NewSource(name, data)
+	tree, problem := src.Parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
@@ -526,13 +527,13 @@ func parse(name string, data []byte, env Env, policy []profiles.Options, how rea
 }
 
 // build makes a configuration of the syntax tree of a source.
-func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, how reading) (*Config, error) {
-	file, err := filepath.Abs(src.file)
+func build(src *strict.Source, tree hujson.Value, env Env, policy []profiles.Options, how reading) (*Config, error) {
+	file, err := filepath.Abs(src.File)
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
+		return nil, fmt.Errorf("finding the folder of config %s: %w", src.File, err)
 	}
-	text := string(src.text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), from: origin{text: &text, places: map[string]position{}}}
+	text := string(src.Text)
+	c := &Config{File: file, Digest: sha256.Sum256(src.Text), from: origin{text: &text, places: map[string]position{}}}
 	c.setDefaults()
 	found := newFindings(src)
 	d := &decoder{findings: found, env: env, reading: how}
@@ -550,12 +551,12 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 	check.boxes()
 	c.from.named, c.from.found = d.named, how.found
 	if problems := check.unready(found.serverRoot(), d.named, how.found); len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
 	for path := range found.places {
 		at := where(found.places, path, -1)
-		line, column := src.place(at)
-		c.from.places[path] = position{src.fileOf(at), line, column}
+		line, column := src.Place(at)
+		c.from.places[path] = position{src.FileOf(at), line, column}
 	}
 	return c, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/strict"
 	"codemode-bridge/profiles"
 
 	"github.com/tailscale/hujson"
@@ -63,22 +64,22 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 	if _, err := parse(name, data, env, policy, how); err != nil {
 		return nil, err
 	}
-	src, over := newSource(name, data), newSource(o.Name, o.Data)
-	lower, problem := src.parse()
+	src, over := strict.NewSource(name, data), strict.NewSource(o.Name, o.Data)
+	lower, problem := src.Parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
-	upper, problem := over.parse()
+	upper, problem := over.Parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
 	if problems := checkOverlay(over, upper); len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
-	src.over = over
+	src.Over = over
 	for v := range upper.All() { // see source.over
-		v.StartOffset += len(src.text) + 1
-		v.EndOffset += len(src.text) + 1
+		v.StartOffset += len(src.Text) + 1
+		v.EndOffset += len(src.Text) + 1
 	}
 	lay(lower.Value.(*hujson.Object), upper.Value.(*hujson.Object), overlaid)
 	c, err := build(src, lower, env, policy, how)
@@ -99,7 +100,7 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 
 // checkOverlay finds what an overlay may not have. Its values are checked once
 // they are part of the configuration.
-func checkOverlay(src *source, tree hujson.Value) Problems {
+func checkOverlay(src *strict.Source, tree hujson.Value) Problems {
 	var form struct {
 		Schema     string `json:"$schema"`
 		Evaluation struct {
