@@ -31,7 +31,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview \
 	./bridge/bench ./bridge/bench/asking ./bridge/catalog ./bridge/config ./bridge/confirmed \
 	./bridge/dialogs ./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles \
-	./bridge/identity ./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \
+	./bridge/identity ./bridge/include ./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp \
 	./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pgstore \
 	./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/roots ./bridge/rpc \
 	./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/turns ./bridge/upstream \

@@ -114,6 +114,8 @@ var table = map[string][]string{
 	"bridge/sso":           {},
 	"bridge/strict":        {},
 	"bridge/ssotest":       {},
+	"bridge/policydoc":     {},
+	"bridge/include":       {"bridge/atomicfile", "bridge/filelock", "bridge/policydoc"},
 	"bridge/storetest":     {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/surface":       {"bridge/access", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/upstream"},
 	"bridge/tsdecl":        {},
