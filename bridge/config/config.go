@@ -42,6 +42,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/access"
+	"codemode-bridge/bridge/policydoc"
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/bridge/strict"
 	"codemode-bridge/profiles"
@@ -57,6 +58,10 @@ type Config struct {
 	// ID tells the configuration from others that share its store; if it is empty,
 	// the paths of its files do. See [Config.Identity].
 	ID string `json:"id,omitempty"`
+	// Include are documents of policy that lie below the file; see [Document].
+	Include []policydoc.Include `json:"include,omitempty"`
+	// Closed, in a document, says that a file which includes it may add no servers.
+	Closed bool `json:"closed,omitempty"`
 	// Servers are the upstream servers by name, disabled ones included.
 	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
 	// Evaluation is the policy as it was written; Profiles is what it means.
@@ -110,6 +115,9 @@ type origin struct {
 	again func(map[secrets.Reference]secrets.Secret) (*Config, error)
 
 	ground ground // what no box may have
+
+	included  Included
+	conflicts []Conflict
 }
 
 // Env looks a variable up, as os.LookupEnv does. A nil Env knows none.
@@ -122,19 +130,21 @@ type Texts struct {
 	// start from the folder of Name.
 	Name, File           string
 	OverlayName, Overlay string
+	// Included are the documents that the file includes: the text of an [Included].
+	Included string
 }
 
 // Texts returns what the configuration was read from.
 func (c *Config) Texts() Texts {
-	t := Texts{Name: c.File, File: *c.from.text, OverlayName: c.Overlay}
+	t := Texts{Name: c.File, File: *c.from.text, OverlayName: c.Overlay, Included: c.from.included.String()}
 	if c.from.overlay != nil {
 		t.Overlay = *c.from.overlay
 	}
 	return t
 }
 
-// WithoutOverlay returns the file alone.
-func (t Texts) WithoutOverlay() Texts { return Texts{Name: t.Name, File: t.File} }
+// WithoutOverlay returns the file without its overlay.
+func (t Texts) WithoutOverlay() Texts { return Texts{Name: t.Name, File: t.File, Included: t.Included} }
 
 // Parse reads the texts as [Parse] and [ParseOverlaid] do.
 func (t Texts) Parse(env Env, policy ...profiles.Options) (*Config, error) {
@@ -147,7 +157,10 @@ func (t Texts) Recall(env Env, policy ...profiles.Options) (*Config, error) {
 	return t.parse(env, policy, reading{lenient: true})
 }
 
-func (t Texts) parse(env Env, policy []profiles.Options, how reading) (*Config, error) {
+func (t Texts) parse(env Env, policy []profiles.Options, how reading) (_ *Config, err error) {
+	if how.included, err = t.Documents(); err != nil {
+		return nil, err
+	}
 	if t.OverlayName == "" {
 		return parse(t.Name, []byte(t.File), env, policy, how)
 	}
@@ -520,7 +533,8 @@ func parse(name string, data []byte, env Env, policy []profiles.Options, how rea
 	c, err := build(src, tree, env, policy, how)
 	if err == nil {
 		c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
-			return parse(name, data, env, policy, reading{how.lenient, found})
+			how.found = found
+			return parse(name, data, env, policy, how)
 		}
 	}
 	return c, err
@@ -533,7 +547,11 @@ func build(src *strict.Source, tree hujson.Value, env Env, policy []profiles.Opt
 		return nil, fmt.Errorf("finding the folder of config %s: %w", src.File, err)
 	}
 	text := string(src.Text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.Text), from: origin{text: &text, places: map[string]position{}}}
+	tree, conflicts, problem := how.layers(src, tree)
+	if problem != nil {
+		return nil, Problems{problem}
+	}
+	c := &Config{File: file, Overlay: how.overlay, Digest: sha256.Sum256(src.Text), from: origin{text: &text, places: map[string]position{}, included: how.included, conflicts: conflicts}}
 	c.setDefaults()
 	found := newFindings(src)
 	d := &decoder{findings: found, env: env, reading: how}

@@ -38,6 +38,10 @@ type reading struct {
 	lenient bool // no variable has to be set
 	// found are the secrets that were asked for; if it is nil, none were.
 	found map[secrets.Reference]secrets.Secret
+
+	overlay  string // the absolute name of the overlay; empty if there is none
+	included Included
+	only     *only // if not nil, which conflicts with the included are for the file
 }
 
 // placed is a reference to a secret in a value.

@@ -60,7 +60,7 @@ func ParseOverlaid(name string, data []byte, o Overlay, env Env, policy ...profi
 	return parseOverlaid(name, data, o, env, policy, reading{})
 }
 
-func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, how reading) (*Config, error) {
+func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, how reading) (c *Config, err error) {
 	if _, err := parse(name, data, env, policy, how); err != nil {
 		return nil, err
 	}
@@ -82,18 +82,19 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 		v.EndOffset += len(src.Text) + 1
 	}
 	lay(lower.Value.(*hujson.Object), upper.Value.(*hujson.Object), overlaid)
-	c, err := build(src, lower, env, policy, how)
+	if how.overlay, err = filepath.Abs(o.Name); err != nil {
+		return nil, fmt.Errorf("finding the folder of the overlay %s: %w", o.Name, err)
+	}
+	c, err = build(src, lower, env, policy, how)
 	if err != nil {
 		return nil, err
-	}
-	if c.Overlay, err = filepath.Abs(o.Name); err != nil {
-		return nil, fmt.Errorf("finding the folder of the overlay %s: %w", o.Name, err)
 	}
 	c.OverlayDigest = sha256.Sum256(o.Data)
 	text := string(o.Data)
 	c.from.overlay = &text
 	c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
-		return parseOverlaid(name, data, o, env, policy, reading{how.lenient, found})
+		how.found = found
+		return parseOverlaid(name, data, o, env, policy, how)
 	}
 	return c, nil
 }

@@ -89,6 +89,7 @@ var about = map[string]string{
 	"bridge/sso":                       "identifies people through an OpenID Connect provider",
 	"bridge/ssotest":                   "an OpenID Connect provider, for tests",
 	"bridge/strict":                    "reads the text of a configuration: JSON with comments, its bounds, and its mistakes with their places",
+	"cmd/codemode-bridge/policycmd":    "loads a configuration with the documents that it includes, and the commands that sign them",
 	"bridge/policydoc":                 "signs and verifies documents of policy that a configuration includes",
 	"bridge/include":                   "fetches and keeps the documents of policy that a configuration includes",
 	"bridge/storetest":                 "the one suite that every store passes",
