@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/include"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/policycmd"
 )
@@ -43,7 +44,13 @@ func (con *console) loadFile(path string) (*config.Config, error) {
 
 // loader reads the configuration at path with what it includes.
 func (con *console) loader(path string) *policycmd.Loader {
-	return policycmd.Open(con.Env, con.policy(path))
+	l := policycmd.Open(con.Env, con.policy(path))
+	l.Got = func(d include.Document) {
+		if d.Problem != nil {
+			con.Told("%s: the last good copy holds, serial %d: %v", d.Include.URL, d.Envelope.Serial, d.Problem)
+		}
+	}
+	return l
 }
 
 // parseFile is loadFile with text in the place of what the file at path says.
