@@ -53,15 +53,7 @@ import (
 // A Config is one configuration, complete and checked. It is not changed
 // after Parse returned it. Printing, encoding or logging it shows no secret.
 type Config struct {
-	// Schema is for editors and has no meaning here.
-	Schema string `json:"$schema,omitempty"`
-	// ID tells the configuration from others that share its store; if it is empty,
-	// the paths of its files do. See [Config.Identity].
-	ID string `json:"id,omitempty"`
-	// Include are documents of policy that lie below the file; see [Document].
-	Include []policydoc.Include `json:"include,omitempty"`
-	// Closed, in a document, says that a file which includes it may add no servers.
-	Closed bool `json:"closed,omitempty"`
+	Head
 	// Servers are the upstream servers by name, disabled ones included.
 	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
 	// Evaluation is the policy as it was written; Profiles is what it means.
@@ -99,6 +91,19 @@ type Config struct {
 	OverlayDigest Digest `json:"-"`
 
 	from origin
+}
+
+// A Head says what a configuration is, and on what it builds.
+type Head struct {
+	// Schema is for editors and has no meaning here.
+	Schema string `json:"$schema,omitempty"`
+	// ID tells the configuration from others that share its store; if it is empty,
+	// the paths of its files do. See [Config.Identity].
+	ID string `json:"id,omitempty"`
+	// Include are documents of policy that lie below the file; see [Document].
+	Include []policydoc.Include `json:"include,omitempty"`
+	// Closed, in a document, says that a file which includes it may add no servers.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // An origin is what a configuration was read from.

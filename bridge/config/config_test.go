@@ -565,13 +565,13 @@ func TestIdentityOfConfigurations(t *testing.T) {
 	if a, b := id(Config{File: file}), id(Config{File: link}); a != b {
 		t.Errorf("by its name %q, by a link %q", a, b)
 	}
-	if a, b := id(Config{File: file, ID: "work"}), id(Config{File: "/elsewhere", ID: "work"}); a != b {
+	if a, b := id(Config{File: file, Head: Head{ID: "work"}}), id(Config{File: "/elsewhere", Head: Head{ID: "work"}}); a != b {
 		t.Errorf("with an id here %q, there %q", a, b)
 	}
 	different := map[string]string{}
 	for name, c := range map[string]Config{
 		"a file": {File: file}, "another": {File: file + "c"}, "with an overlay": {File: file, Overlay: file + "c"},
-		"an id": {File: file, ID: "work"}, "another id": {File: file, ID: "home"},
+		"an id": {File: file, Head: Head{ID: "work"}}, "another id": {File: file, ID: "home"},
 	} {
 		if other := different[id(c)]; other != "" {
 			t.Errorf("%s is the same as %s", name, other)
