@@ -571,7 +571,7 @@ func TestIdentityOfConfigurations(t *testing.T) {
 	different := map[string]string{}
 	for name, c := range map[string]Config{
 		"a file": {File: file}, "another": {File: file + "c"}, "with an overlay": {File: file, Overlay: file + "c"},
-		"an id": {File: file, Head: Head{Head: Head{ID: "work"}}}, "another id": {File: file, Head: Head{ID: "home"}},
+		"an id": {File: file, Head: Head{ID: "work"}}, "another id": {File: file, Head: Head{ID: "home"}},
 	} {
 		if other := different[id(c)]; other != "" {
 			t.Errorf("%s is the same as %s", name, other)
