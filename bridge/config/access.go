@@ -15,8 +15,8 @@ func (c *checker) access() {
 	}
 	known := access.Known{Tokens: map[string][]string{}, Place: func(i int) string {
 		at := where(c.places, fmt.Sprintf("/access/%d", i), -1)
-		line, _ := c.src.place(at)
-		return fmt.Sprintf("%s:%d", filepath.Base(c.src.fileOf(at)), line)
+		line, _ := c.src.Place(at)
+		return fmt.Sprintf("%s:%d", filepath.Base(c.src.FileOf(at)), line)
 	}}
 	if set := c.config.Profiles; set != nil {
 		known.Profiles, known.Default = set.Names(), set.Default().Name()

@@ -43,10 +43,11 @@ func (c *checker) boxes() {
 		worker := filepath.Join(filepath.Dir(leads(program)), "codemode-worker"+filepath.Ext(program))
 		own = append(own, ownPath{program, "the bridge's own program", false}, ownPath{worker, "the bridge's own worker", false})
 	}
-	if over := c.src.over; over != nil {
-		if path, err := filepath.Abs(over.file); err == nil {
-			own = append(own, ownPath{path, "the overlay", false})
-		}
+	if c.config.Overlay != "" {
+		own = append(own, ownPath{c.config.Overlay, "the overlay", false})
+	}
+	for _, file := range c.config.from.included.files() {
+		own = append(own, ownPath{file, "a document that the configuration includes", false})
 	}
 	if places, err := Paths(c.env); err == nil {
 		own = append(own, ownPath{places.StateDir, "the bridge's own state", true}, ownPath{places.CacheDir, "the bridge's own cache", false},
@@ -266,7 +267,7 @@ func (c *checker) net(net *Net, at string) {
 		place := c.item(at, i)
 		host, m := parseNetHost(written.Name)
 		if m != nil {
-			c.at(place, m.message, m.hint)
+			c.at(place, m.Message, m.Hint)
 			continue
 		}
 		if !slices.Contains(hosts, host) {

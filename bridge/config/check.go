@@ -252,6 +252,7 @@ func (c *checker) evaluation(options []profiles.Options) {
 			o.OwnFiles = append(o.OwnFiles, file)
 		}
 	}
+	o.OwnFiles = append(o.OwnFiles, c.config.from.included.files()...)
 	set, problems := profiles.Parse(c.config.Evaluation.Spec, o)
 	for _, p := range problems {
 		path := "/evaluation" + p.Path

@@ -42,7 +42,9 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/access"
+	"codemode-bridge/bridge/policydoc"
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/strict"
 	"codemode-bridge/profiles"
 
 	"github.com/tailscale/hujson"
@@ -51,11 +53,7 @@ import (
 // A Config is one configuration, complete and checked. It is not changed
 // after Parse returned it. Printing, encoding or logging it shows no secret.
 type Config struct {
-	// Schema is for editors and has no meaning here.
-	Schema string `json:"$schema,omitempty"`
-	// ID tells the configuration from others that share its store; if it is empty,
-	// the paths of its files do. See [Config.Identity].
-	ID string `json:"id,omitempty"`
+	Head
 	// Servers are the upstream servers by name, disabled ones included.
 	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
 	// Evaluation is the policy as it was written; Profiles is what it means.
@@ -96,6 +94,19 @@ type Config struct {
 	from origin
 }
 
+// A Head says what a configuration is, and on what it builds.
+type Head struct {
+	// Schema is for editors and has no meaning here.
+	Schema string `json:"$schema,omitempty"`
+	// ID tells the configuration from others that share its store; if it is empty,
+	// the paths of its files do. See [Config.Identity].
+	ID string `json:"id,omitempty"`
+	// Include are documents of policy that lie below the file; see [Document].
+	Include []policydoc.Include `json:"include,omitempty"`
+	// Closed, in a document, says that a file which includes it may add no servers.
+	Closed bool `json:"closed,omitempty"`
+}
+
 // An origin is what a configuration was read from.
 type origin struct {
 	// What the file and the overlay say, which may be secret; see Value for why
@@ -110,6 +121,9 @@ type origin struct {
 	again func(map[secrets.Reference]secrets.Secret) (*Config, error)
 
 	ground ground // what no box may have
+
+	included  Included
+	conflicts []Conflict
 }
 
 // Env looks a variable up, as os.LookupEnv does. A nil Env knows none.
@@ -122,19 +136,21 @@ type Texts struct {
 	// start from the folder of Name.
 	Name, File           string
 	OverlayName, Overlay string
+	// Included are the documents that the file includes: the text of an [Included].
+	Included string
 }
 
 // Texts returns what the configuration was read from.
 func (c *Config) Texts() Texts {
-	t := Texts{Name: c.File, File: *c.from.text, OverlayName: c.Overlay}
+	t := Texts{Name: c.File, File: *c.from.text, OverlayName: c.Overlay, Included: c.from.included.String()}
 	if c.from.overlay != nil {
 		t.Overlay = *c.from.overlay
 	}
 	return t
 }
 
-// WithoutOverlay returns the file alone.
-func (t Texts) WithoutOverlay() Texts { return Texts{Name: t.Name, File: t.File} }
+// WithoutOverlay returns the file without its overlay.
+func (t Texts) WithoutOverlay() Texts { return Texts{Name: t.Name, File: t.File, Included: t.Included} }
 
 // Parse reads the texts as [Parse] and [ParseOverlaid] do.
 func (t Texts) Parse(env Env, policy ...profiles.Options) (*Config, error) {
@@ -147,7 +163,10 @@ func (t Texts) Recall(env Env, policy ...profiles.Options) (*Config, error) {
 	return t.parse(env, policy, reading{lenient: true})
 }
 
-func (t Texts) parse(env Env, policy []profiles.Options, how reading) (*Config, error) {
+func (t Texts) parse(env Env, policy []profiles.Options, how reading) (_ *Config, err error) {
+	if how.included, err = t.Documents(); err != nil {
+		return nil, err
+	}
 	if t.OverlayName == "" {
 		return parse(t.Name, []byte(t.File), env, policy, how)
 	}
@@ -507,7 +526,7 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
+	return io.ReadAll(io.LimitReader(f, strict.MaxFile+1))
 }
 
 // Parse reads a configuration from data. The name is that of the file: error
@@ -519,28 +538,33 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 }
 
 func parse(name string, data []byte, env Env, policy []profiles.Options, how reading) (*Config, error) {
-	src := newSource(name, data)
-	tree, problem := src.parse()
+	src := strict.NewSource(name, data)
+	tree, problem := src.Parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
 	c, err := build(src, tree, env, policy, how)
 	if err == nil {
 		c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
-			return parse(name, data, env, policy, reading{how.lenient, found})
+			how.found = found
+			return parse(name, data, env, policy, how)
 		}
 	}
 	return c, err
 }
 
 // build makes a configuration of the syntax tree of a source.
-func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, how reading) (*Config, error) {
-	file, err := filepath.Abs(src.file)
+func build(src *strict.Source, tree hujson.Value, env Env, policy []profiles.Options, how reading) (*Config, error) {
+	file, err := filepath.Abs(src.File)
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
+		return nil, fmt.Errorf("finding the folder of config %s: %w", src.File, err)
 	}
-	text := string(src.text)
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), from: origin{text: &text, places: map[string]position{}}}
+	text := string(src.Text)
+	tree, conflicts, problem := how.layers(src, tree)
+	if problem != nil {
+		return nil, Problems{problem}
+	}
+	c := &Config{File: file, Overlay: how.overlay, Digest: sha256.Sum256(src.Text), from: origin{text: &text, places: map[string]position{}, included: how.included, conflicts: conflicts}}
 	c.setDefaults()
 	found := newFindings(src)
 	d := &decoder{findings: found, env: env, reading: how}
@@ -559,12 +583,12 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, h
 	check.boxes()
 	c.from.named, c.from.found = d.named, how.found
 	if problems := check.unready(found.serverRoot(), d.named, how.found); len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
 	for path := range found.places {
 		at := where(found.places, path, -1)
-		line, column := src.place(at)
-		c.from.places[path] = position{src.fileOf(at), line, column}
+		line, column := src.Place(at)
+		c.from.places[path] = position{src.FileOf(at), line, column}
 	}
 	return c, nil
 }

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/strict"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -345,7 +346,7 @@ func TestMoreMistakesThanAnyoneReads(t *testing.T) {
 	}
 	_, err := Parse("c.json", []byte(text+"}"), nil)
 	var problems Problems
-	if !errors.As(err, &problems) || len(problems) != maxProblems+1 || !strings.Contains(problems[maxProblems].Message, "4900 more") {
+	if !errors.As(err, &problems) || len(problems) != strict.MaxProblems+1 || !strings.Contains(problems[strict.MaxProblems].Message, "4900 more") {
 		t.Errorf("got %d problems, the last is %v", len(problems), problems[len(problems)-1])
 	}
 }
@@ -410,7 +411,7 @@ func TestWithin(t *testing.T) {
 				continue
 			}
 			var before string
-			at := within(lit, n)
+			at := strict.Within(lit, n)
 			if err := json.Unmarshal([]byte(string(lit[:at])+`"`), &before); err != nil || before != value[:n] {
 				t.Fatalf("byte %d of %q is at %d of %s (%v)", n, value, at, lit, err)
 			}
@@ -507,7 +508,7 @@ func FuzzParse(f *testing.F) {
 		if text := c.String(); strings.Contains(text, secret) && !bytes.Contains(data, []byte(secret)) {
 			t.Fatalf("a variable is shown: %s", text)
 		}
-		tree, problem := newSource("c.json", data).parse()
+		tree, problem := strict.NewSource("c.json", data).Parse()
 		if problem != nil {
 			t.Fatal(problem)
 		}
@@ -564,13 +565,13 @@ func TestIdentityOfConfigurations(t *testing.T) {
 	if a, b := id(Config{File: file}), id(Config{File: link}); a != b {
 		t.Errorf("by its name %q, by a link %q", a, b)
 	}
-	if a, b := id(Config{File: file, ID: "work"}), id(Config{File: "/elsewhere", ID: "work"}); a != b {
+	if a, b := id(Config{File: file, Head: Head{ID: "work"}}), id(Config{File: "/elsewhere", Head: Head{ID: "work"}}); a != b {
 		t.Errorf("with an id here %q, there %q", a, b)
 	}
 	different := map[string]string{}
 	for name, c := range map[string]Config{
 		"a file": {File: file}, "another": {File: file + "c"}, "with an overlay": {File: file, Overlay: file + "c"},
-		"an id": {File: file, ID: "work"}, "another id": {File: file, ID: "home"},
+		"an id": {File: file, Head: Head{ID: "work"}}, "another id": {File: file, Head: Head{ID: "home"}},
 	} {
 		if other := different[id(c)]; other != "" {
 			t.Errorf("%s is the same as %s", name, other)

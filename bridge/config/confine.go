@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codemode-bridge/bridge/strict"
+
 	"golang.org/x/net/idna"
 )
 
@@ -138,20 +140,20 @@ func (h NetHost) Covers(o NetHost) bool {
 func ParseNetHost(text string) (NetHost, error) {
 	h, m := parseNetHost(text)
 	if m != nil {
-		return NetHost{}, errors.New(strings.TrimSuffix(m.message+"; "+m.hint, "; "))
+		return NetHost{}, errors.New(strings.TrimSuffix(m.Message+"; "+m.Hint, "; "))
 	}
 	return h, nil
 }
 
-func parseNetHost(text string) (NetHost, *mistake) {
-	bad := func(hint, format string, args ...any) (NetHost, *mistake) {
-		return NetHost{}, &mistake{fmt.Sprintf("%q ", text) + fmt.Sprintf(format, args...), hint}
+func parseNetHost(text string) (NetHost, *strict.Mistake) {
+	bad := func(hint, format string, args ...any) (NetHost, *strict.Mistake) {
+		return NetHost{}, &strict.Mistake{Message: fmt.Sprintf("%q ", text) + fmt.Sprintf(format, args...), Hint: hint}
 	}
 	switch {
 	case strings.TrimSpace(text) == "":
-		return NetHost{}, &mistake{`"net" has an empty host`, "leave it out"}
+		return NetHost{}, &strict.Mistake{Message: `"net" has an empty host`, Hint: "leave it out"}
 	case strings.Contains(text, "${"):
-		return NetHost{}, &mistake{"variables are not filled in here", "write the host"}
+		return NetHost{}, &strict.Mistake{Message: "variables are not filled in here", Hint: "write the host"}
 	case text == netAny, text == netNone, text == "*":
 		word := text
 		if text == "*" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/strict"
 
 	"github.com/tailscale/hujson"
 )
@@ -37,6 +38,10 @@ type reading struct {
 	lenient bool // no variable has to be set
 	// found are the secrets that were asked for; if it is nil, none were.
 	found map[secrets.Reference]secrets.Secret
+
+	overlay  string // the absolute name of the overlay; empty if there is none
+	included Included
+	only     *only // if not nil, which conflicts with the included are for the file
 }
 
 // placed is a reference to a secret in a value.
@@ -204,9 +209,9 @@ func (d *decoder) note(v hujson.Value, s spot) {
 }
 
 func (d *decoder) complainErr(offset int, s spot, err error) {
-	var m *mistake
+	var m *strict.Mistake
 	if errors.As(err, &m) {
-		d.complain(offset, s.path, fmt.Sprintf("%q %s", s.name, m.message), m.hint)
+		d.complain(offset, s.path, fmt.Sprintf("%q %s", s.name, m.Message), m.Hint)
 		return
 	}
 	d.complain(offset, s.path, fmt.Sprintf("%q: %v", s.name, err), "")
@@ -224,7 +229,7 @@ func (d *decoder) wrongType(v hujson.Value, s spot, want string) {
 	case want == "true or false" && found == '"', want == "a number" && found == '"':
 		hint = "write it without quotes"
 	}
-	d.complain(v.StartOffset, s.path, fmt.Sprintf("%q must be %s, found %s", s.name, want, kindName(v.Value)), hint)
+	d.complain(v.StartOffset, s.path, fmt.Sprintf("%q must be %s, found %s", s.name, want, strict.KindName(v.Value)), hint)
 }
 
 // object fills a struct.
@@ -235,7 +240,7 @@ func (d *decoder) object(v hujson.Value, dst reflect.Value, s spot) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key || f.alias != "" && f.alias == key })
 		if i < 0 {
 			d.unknownKeys[s.path] = true
-			if len(d.problems) > maxProblems {
+			if len(d.problems) > strict.MaxProblems {
 				// Only counted: looking for near names takes time.
 				d.complain(m.Name.StartOffset, s.below(key).path, "unknown key", "")
 				return
@@ -303,7 +308,7 @@ func (d *decoder) members(v hujson.Value, s spot, each func(key string, m hujson
 			continue
 		}
 		if before, twice := first[key]; twice {
-			line, _ := d.src.place(before)
+			line, _ := d.src.Place(before)
 			d.complain(m.Name.StartOffset, s.below(key).path, fmt.Sprintf("the key %q is there twice", key),
 				fmt.Sprintf("the first is on line %d", line))
 			continue
@@ -435,7 +440,7 @@ func (d *decoder) text(v hujson.Value, s spot) (_ Value, ok bool) {
 		if !slip.Unset {
 			message = fmt.Sprintf("%q: %s", s.name, message)
 		}
-		d.complain(v.StartOffset+within(lit, slip.Offset), s.path, message, slip.Hint)
+		d.complain(v.StartOffset+strict.Within(lit, slip.Offset), s.path, message, slip.Hint)
 	}
 	return value, slips == nil
 }
@@ -450,11 +455,11 @@ func (d *decoder) literal(v hujson.Value, s spot) (string, bool) {
 		if i++; lit[i] != 'u' {
 			continue
 		}
-		switch r := hex4(lit[i+1:]); {
+		switch r := strict.Hex4(lit[i+1:]); {
 		case r == 0:
 			d.complain(v.StartOffset+i-1, s.path, "a NUL character in a string", "")
 			return "", false
-		case 0xd800 <= r && r < 0xdc00 && i+6 < len(lit) && lit[i+5] == '\\' && lit[i+6] == 'u' && hex4(lit[i+7:])>>10 == 0xdc00>>10:
+		case 0xd800 <= r && r < 0xdc00 && i+6 < len(lit) && lit[i+5] == '\\' && lit[i+6] == 'u' && strict.Hex4(lit[i+7:])>>10 == 0xdc00>>10:
 			i += 10
 		case 0xd800 <= r && r < 0xe000:
 			d.complain(v.StartOffset+i-1, s.path, "half a surrogate pair in a string", "write the character itself")

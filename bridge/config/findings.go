@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 
+	"codemode-bridge/bridge/strict"
+
 	"github.com/tailscale/hujson"
 )
 
@@ -10,7 +12,7 @@ import (
 // wrong. The decoder makes them and the checker adds to them; both name values by
 // their JSON pointers.
 type findings struct {
-	src      *source
+	src      *strict.Source
 	problems Problems
 	places   map[string]place
 	// unusable has the values that have been complained of, or that need a
@@ -21,7 +23,7 @@ type findings struct {
 	unknownKeys map[string]bool
 }
 
-func newFindings(src *source) *findings {
+func newFindings(src *strict.Source) *findings {
 	return &findings{src: src, places: map[string]place{}, unusable: map[string]bool{}, unknownKeys: map[string]bool{}}
 }
 
@@ -35,7 +37,7 @@ type place struct {
 
 func (f *findings) complain(offset int, path, message, hint string) {
 	f.unusable[path] = true
-	f.problems = append(f.problems, f.src.problem(offset, path, message, hint))
+	f.problems = append(f.problems, f.src.Problem(offset, path, message, hint))
 }
 
 // at complains of the value with this pointer, or of the nearest one around
@@ -58,7 +60,7 @@ func where(places map[string]place, path string, offset int) int {
 		case p.object:
 			return p.key
 		case known == path && offset >= 0 && p.literal != nil:
-			return p.value + within(p.literal, offset)
+			return p.value + strict.Within(p.literal, offset)
 		}
 		return p.value
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/secrets"
+	"codemode-bridge/bridge/strict"
 	"codemode-bridge/profiles"
 
 	"github.com/tailscale/hujson"
@@ -59,47 +60,48 @@ func ParseOverlaid(name string, data []byte, o Overlay, env Env, policy ...profi
 	return parseOverlaid(name, data, o, env, policy, reading{})
 }
 
-func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, how reading) (*Config, error) {
+func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, how reading) (c *Config, err error) {
 	if _, err := parse(name, data, env, policy, how); err != nil {
 		return nil, err
 	}
-	src, over := newSource(name, data), newSource(o.Name, o.Data)
-	lower, problem := src.parse()
+	src, over := strict.NewSource(name, data), strict.NewSource(o.Name, o.Data)
+	lower, problem := src.Parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
-	upper, problem := over.parse()
+	upper, problem := over.Parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
 	if problems := checkOverlay(over, upper); len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
-	src.over = over
+	src.Over = over
 	for v := range upper.All() { // see source.over
-		v.StartOffset += len(src.text) + 1
-		v.EndOffset += len(src.text) + 1
+		v.StartOffset += len(src.Text) + 1
+		v.EndOffset += len(src.Text) + 1
 	}
 	lay(lower.Value.(*hujson.Object), upper.Value.(*hujson.Object), overlaid)
-	c, err := build(src, lower, env, policy, how)
+	if how.overlay, err = filepath.Abs(o.Name); err != nil {
+		return nil, fmt.Errorf("finding the folder of the overlay %s: %w", o.Name, err)
+	}
+	c, err = build(src, lower, env, policy, how)
 	if err != nil {
 		return nil, err
-	}
-	if c.Overlay, err = filepath.Abs(o.Name); err != nil {
-		return nil, fmt.Errorf("finding the folder of the overlay %s: %w", o.Name, err)
 	}
 	c.OverlayDigest = sha256.Sum256(o.Data)
 	text := string(o.Data)
 	c.from.overlay = &text
 	c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {
-		return parseOverlaid(name, data, o, env, policy, reading{how.lenient, found})
+		how.found = found
+		return parseOverlaid(name, data, o, env, policy, how)
 	}
 	return c, nil
 }
 
 // checkOverlay finds what an overlay may not have. Its values are checked once
 // they are part of the configuration.
-func checkOverlay(src *source, tree hujson.Value) Problems {
+func checkOverlay(src *strict.Source, tree hujson.Value) Problems {
 	var form struct {
 		Schema     string `json:"$schema"`
 		Evaluation struct {

@@ -84,7 +84,7 @@ func (c *checker) unready(root string, named []placed, found map[secrets.Referen
 		s := c.config.Servers[name]
 		for _, n := range named {
 			if _, asked := found[n.Reference]; !asked && atOrBelow(n.path, at) {
-				s.Unready = append(s.Unready, c.src.problem(where(c.places, n.path, -1), n.path, "nobody has asked for this secret", ""))
+				s.Unready = append(s.Unready, c.src.Problem(where(c.places, n.path, -1), n.path, "nobody has asked for this secret", ""))
 			}
 		}
 		if found == nil {
@@ -96,7 +96,7 @@ func (c *checker) unready(root string, named []placed, found map[secrets.Referen
 				own = append(own, p)
 			}
 		}
-		s.Unready = append(s.Unready, own...).sorted()
+		s.Unready = append(s.Unready, own...).Sorted()
 		others = slices.DeleteFunc(others, func(p *FieldError) bool { return atOrBelow(p.Path, at) })
 	}
 	return others

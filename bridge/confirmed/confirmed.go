@@ -58,6 +58,7 @@ type Texts struct {
 	File        string `json:"file"`
 	OverlayName string `json:"overlay_name,omitempty"`
 	Overlay     string `json:"overlay,omitempty"`
+	Included    string `json:"included,omitempty"` // the documents that the file included
 }
 
 // A Standing is what was confirmed and applied of a file with one overlay.

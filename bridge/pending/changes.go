@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -59,6 +60,16 @@ func Changes(old, cfg *config.Config, runAs func(*config.Config) map[string]any)
 	} {
 		if !reflect.DeepEqual(section.was, section.is) {
 			all = append(all, section.name+" changed")
+		}
+	}
+	for _, doc := range cfg.Included().Documents {
+		i := slices.IndexFunc(old.Included().Documents, func(had config.Document) bool { return had.Ref == doc.Ref })
+		switch signed := fmt.Sprintf("included document %s, serial %d, signed by %s", doc.Name, doc.Serial, doc.Key); {
+		case i >= 0 && old.Included().Documents[i] == doc:
+		case doc.Key != "":
+			all = append(all, signed)
+		default:
+			all = append(all, "included document "+doc.Name)
 		}
 	}
 	if len(all) == 0 {

@@ -25,6 +25,7 @@
 package pending
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -116,12 +117,17 @@ func Key(cfg *config.Config) string {
 	return confirmed.Resolve(cfg.File)
 }
 
-// Digest returns the digest of the exact text of a configuration, with its overlay.
+// Digest returns the digest of the exact text of a configuration, with its overlay and
+// what it includes.
 func Digest(cfg *config.Config) string {
+	digest := cfg.Digest.String()
 	if cfg.Overlay != "" {
-		return cfg.Digest.String() + "+" + cfg.OverlayDigest.String()
+		digest += "+" + cfg.OverlayDigest.String()
 	}
-	return cfg.Digest.String()
+	if included := cfg.Texts().Included; included != "" {
+		digest += "+" + config.Digest(sha256.Sum256([]byte(included))).String()
+	}
+	return digest
 }
 
 // An UnreadableError means that the record of what was confirmed of a configuration
@@ -182,9 +188,14 @@ func (h *History) compareAll(cfg, running *config.Config, records []confirmed.Re
 		}
 	}
 	if running != nil && !slices.Contains(past, running.Texts()) {
-		change.compare(running, cfg)
+		if anew := cfg.SignedAnew(running.Texts()); anew == running.Texts() {
+			change.compare(running, cfg)
+		} else {
+			h.compareWith(change, anew)
+		}
 	}
 	for i, texts := range past {
+		texts = cfg.SignedAnew(texts)
 		old := h.compareWith(change, texts)
 		if i == 0 && goesOn {
 			change.texts = &texts
@@ -281,6 +292,11 @@ func (h *History) compareWith(c *Change, texts config.Texts) *config.Config {
 	}
 	c.compare(alone, file)
 	return old
+}
+
+// Looser says how cfg may be looser than old, whoever has to confirm it.
+func Looser(old, cfg *config.Config) []string {
+	return append(profiles.Looser(old.Profiles, cfg.Profiles), looserBeside(old, cfg)...)
 }
 
 // firstLine returns the first line of an error.

@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/policydoc"
 	"codemode-bridge/profiles"
 )
 
@@ -45,6 +46,16 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	why = append(why, unrecorded(old.Audit, cfg.Audit)...)
 	for _, command := range added(old.Commands(), cfg.Commands()) {
 		why = append(why, "secrets: a command is run for one: "+canon.Redact(command))
+	}
+	for _, doc := range cfg.Include {
+		if ref := doc.Ref(); doc.URL != "" && !slices.ContainsFunc(old.Include, func(had policydoc.Include) bool { return had.Ref() == ref }) {
+			why = append(why, "include: policy is taken from "+ref)
+		}
+	}
+	for _, doc := range old.Include {
+		if ref := doc.Ref(); !slices.ContainsFunc(cfg.Include, func(is policydoc.Include) bool { return is.Ref() == ref }) {
+			why = append(why, "include: what "+ref+" says does not hold any more")
+		}
 	}
 	if old.ID != cfg.ID {
 		why = append(why, fmt.Sprintf("id: it is %q, no longer %q, and so other runs and questions belong to it", cfg.ID, old.ID))

@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cautions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/logincmd"
+	"codemode-bridge/cmd/codemode-bridge/policycmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/sandbox"
@@ -185,6 +186,10 @@ func examined(con *console, cfg *config.Config, logins *logincmd.Logins) *doctor
 	c.NoWorkspace = noWorkspace(con, cfg)
 	for _, one := range cautions.Of(cfg) {
 		c.Cautions = append(c.Cautions, doctor.Problem{Text: one.Text, Do: one.Do, File: one.File, Line: one.Line, Column: one.Column, Server: one.Server, Where: one.Where})
+	}
+	for _, trouble := range policycmd.Troubles(cfg, con.Env) {
+		file, line, column := cfg.Place("/include")
+		c.Cautions = append(c.Cautions, doctor.Problem{Text: trouble, Do: "codemode-bridge policy list shows all that is included", File: file, Line: line, Column: column})
 	}
 	if approverscmd.NobodyMayConfirm(cfg) {
 		c.NobodyConfirms = approverscmd.NobodyConfirms

@@ -60,7 +60,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 // is given, and returns the definitions of their tools by the servers' names. Each server
 // gets what it Listed, or why it stays Unpinned.
 func listTools(ctx context.Context, con *console, path string, text []byte, on []*setup.Server) (*config.Config, map[string][]catalog.Definition, error) {
-	cfg, err := config.Parse(con.shown(path), text, con.Env, con.policy(path))
+	cfg, err := con.loader(path).Text(ctx, con.shown(path), text, "")
 	if err != nil || len(on) == 0 {
 		return cfg, nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -117,7 +118,7 @@ func addProfile(con *console, template, as string, dry bool) error {
 	err := editConfig(con, func(text []byte, whole *config.Config) ([]byte, error) {
 		file, before, after = whole.File, text, text
 		parse := func(text []byte) (*config.Config, error) { // without an overlay
-			return config.Parse(con.shown(file), text, con.Env, con.policy(file))
+			return con.loader(file).Text(context.Background(), con.shown(file), text, "")
 		}
 		next, err := setup.AddProfile(text, as, t.Profile(), parse)
 		if errors.Is(err, setup.ErrThere) {

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"sync"
 
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/watchfile"
+	"codemode-bridge/bridge/include"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/policycmd"
 )
 
 // errNoOverlay says that --env names an environment without an overlay.
@@ -32,13 +31,10 @@ func (con *console) overlay(path string) (string, error) {
 // loadFile reads the configuration at path, with its overlay if there is one.
 func (con *console) loadFile(path string) (*config.Config, error) {
 	overlay, err := con.overlay(con.shown(path))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case overlay == "":
-		return config.Load(con.shown(path), con.Env, con.policy(path))
 	}
-	cfg, err := config.LoadOverlaid(con.shown(path), overlay, con.Env, con.policy(path))
+	cfg, err := con.loader(path).File(context.Background(), con.shown(path), overlay)
 	var missing *fs.PathError
 	if errors.As(err, &missing) && missing.Path == overlay && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w for the environment %s at %s", errNoOverlay, con.environment, overlay)
@@ -46,50 +42,41 @@ func (con *console) loadFile(path string) (*config.Config, error) {
 	return cfg, err
 }
 
+// loader reads the configuration at path with what it includes.
+func (con *console) loader(path string) *policycmd.Loader {
+	l := policycmd.Open(con.Env, con.policy(path))
+	l.Got = func(d include.Document) {
+		if d.Problem != nil {
+			con.Told("%s: the last good copy holds, serial %d: %v", d.Include.URL, d.Envelope.Serial, d.Problem)
+		}
+	}
+	return l
+}
+
 // parseFile is loadFile with text in the place of what the file at path says.
 func (con *console) parseFile(path string, text []byte) (*config.Config, error) {
 	overlay, err := con.overlay(con.shown(path))
-	switch {
-	case err != nil:
-		return nil, err
-	case overlay == "":
-		return config.Parse(con.shown(path), text, con.Env, con.policy(path))
-	}
-	data, err := os.ReadFile(overlay)
 	if err != nil {
-		return nil, fmt.Errorf("reading the overlay: %w", err)
+		return nil, err
 	}
-	return config.ParseOverlaid(con.shown(path), text, config.Overlay{Name: overlay, Data: data}, con.Env, con.policy(path))
+	return con.loader(path).Text(context.Background(), con.shown(path), text, overlay)
 }
 
-// watchFiles follows the configuration that was loaded first, and its overlay, until
-// ctx ends. It calls changed after each change of either, and wrong if one cannot be
+// watchFiles follows the configuration that was loaded first, with its overlay and what it includes, until
+// ctx ends. It calls changed after each change, and wrong if it cannot be
 // read or has mistakes; never two calls at the same time.
 func watchFiles(ctx context.Context, con *console, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
-	var mu sync.Mutex
-	again := func([]byte) {
-		mu.Lock()
-		defer mu.Unlock()
+	load := func(now bool) (*config.Config, []string, error) {
 		again := *con // a copy: rememberLookups changes Env, which others use meanwhile
 		looked := rememberLookups(&again)
-		cfg, err := again.loadFile(first.File)
+		overlay, err := again.overlay(again.shown(first.File))
 		if err != nil {
-			wrong(err)
-			return
+			return nil, nil, err
 		}
-		changed(cfg, looked())
+		loader := again.loader(first.File)
+		loader.Now = now
+		cfg, err := loader.File(ctx, again.shown(first.File), overlay)
+		return cfg, looked(), err
 	}
-	lost := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		wrong(err)
-	}
-	var watching sync.WaitGroup
-	if first.Overlay != "" {
-		watching.Go(func() {
-			watchfile.Watch(ctx, first.Overlay, again, watchfile.Options{Loaded: first.OverlayDigest, Lost: lost})
-		})
-	}
-	watchfile.Watch(ctx, first.File, again, watchfile.Options{Loaded: first.Digest, Lost: lost})
-	watching.Wait()
+	policycmd.Watch{Load: load, Changed: changed, Wrong: wrong}.Run(ctx, first)
 }

@@ -24,7 +24,7 @@ func setupOf(con *console) *setupcmd.Bridge {
 		Copy:     func() (*setup.Copy, error) { return copyOfProgram(con) },
 		Entry:    func(path string) ([]string, error) { return clientEntry(con, path) },
 		Parse: func(path string, text []byte) (*config.Config, error) {
-			return config.Parse(con.shown(path), text, con.Env, con.policy(path))
+			return con.loader(path).Text(context.Background(), con.shown(path), text, "")
 		},
 		Filled: con.filled,
 		Rewrite: func(path string, edit func(text []byte) ([]byte, error)) error {

@@ -6,6 +6,7 @@ package running
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +53,11 @@ type Told struct {
 
 // Fingerprint tells configurations apart by the bytes of their files.
 func Fingerprint(cfg *config.Config) string {
-	return fmt.Sprintf("%v %s %v", cfg.Digest, cfg.Overlay, cfg.OverlayDigest)
+	text := fmt.Sprintf("%v %s %v", cfg.Digest, cfg.Overlay, cfg.OverlayDigest)
+	if included := cfg.Texts().Included; included != "" {
+		text += fmt.Sprintf(" %x", sha256.Sum256([]byte(included)))
+	}
+	return text
 }
 
 // withheld stands for a link to log in.
