@@ -53,6 +53,7 @@ const (
 	BridgeEnded   Event = "bridge_ended"
 	SignedIn      Event = "sign_in" // an approver signed in, or somebody was refused
 	StopAsked     Event = "stop"    // an approver ends a run
+	Laptop        Event = "laptop"  // a laptop was invited, enrolled or revoked, has left, or sent rows; or this machine was enrolled
 
 	ToolChanged  Event = "tool_changed"  // a server lists a new or changed tool
 	ToolAccepted Event = "tool_accepted" // a person has accepted a tool's definition

@@ -1,0 +1,331 @@
+// Package centre is the centre's side of enrolled laptops: it makes their keys known, takes
+// the rows of their audit logs, and keeps them so that they can be verified.
+//
+// The rows of a laptop are a chain of its own log, from its enrolment on: each batch must
+// continue what is there, row by row. What is there already is taken again if it is the
+// same; if it is not, the laptop's log has been forked, such as by a backup that was restored, and
+// nothing more is taken until the laptop is invited again. Every row is sealed with the
+// centre's own key when it is taken, and the centre's own audit log has checkpoints of
+// each laptop's chain: who changes rows here without both is found by [Verify].
+//
+// The wire is described in package enrolment.
+package centre
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/ledger"
+)
+
+const (
+	// CodeTime is how long a code is good.
+	CodeTime = 10 * time.Minute
+	// A checkpoint of a laptop's rows goes into the centre's log after so many rows, or the
+	// first ones after so long.
+	checkpointRows  = 1000
+	checkpointAfter = 10 * time.Minute
+
+	wrongBurst = 10 // codes, and then one every wrongEvery
+	wrongEvery = 6 * time.Second
+)
+
+// Options are what a centre works with.
+type Options struct {
+	Store   *Store
+	Key     ed25519.PrivateKey // signs answers
+	Seal    []byte             // the key that rows are sealed with
+	Record  ledger.Recorder    // the centre's own audit log
+	Now     func() time.Time   // nil is time.Now
+	Logger  *slog.Logger
+	Version string
+}
+
+// A Centre serves laptops. Any number of goroutines may call it.
+type Centre struct {
+	o     Options
+	mux   *http.ServeMux
+	wrong *rate.Limiter
+}
+
+// New makes a centre.
+func New(o Options) *Centre {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Centre{o: o, mux: http.NewServeMux(), wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)}
+	c.mux.HandleFunc("GET "+enrolment.PathCentre, c.about)
+	c.mux.HandleFunc("POST "+enrolment.PathEnrol, c.enrol)
+	c.mux.HandleFunc("POST "+enrolment.PathRows, c.signed(c.rows))
+	c.mux.HandleFunc("POST "+enrolment.PathLeave, c.signed(c.leave))
+	return c
+}
+
+// ServeHTTP serves laptops. A page in a browser is none.
+func (c *Centre) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if len(r.Header.Values("Origin")) > 0 || len(r.Header.Get(enrolment.HeaderStamp)) > 100 || len(r.Header.Get(enrolment.HeaderLaptop)) > 200 {
+		http.Error(w, "Forbidden: this is for laptops", http.StatusForbidden)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+func (c *Centre) public() ed25519.PublicKey { return c.o.Key.Public().(ed25519.PublicKey) }
+
+// answer writes a signed answer.
+func (c *Centre) answer(w http.ResponseWriter, r *http.Request, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it has a JSON form
+	}
+	w.Header().Set("Content-Type", "application/json")
+	enrolment.SignAnswer(w.Header(), c.o.Key, r.Header, status, text)
+	w.WriteHeader(status)
+	w.Write(text) // whoever does not read it asks again
+}
+
+// refuse answers with an error. What is not a refusal is the centre's own trouble.
+func (c *Centre) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	refusal := new(enrolment.Refusal)
+	if !errors.As(err, &refusal) {
+		c.o.Logger.Error("serving a laptop", "laptop", canon.Escape(r.Header.Get(enrolment.HeaderLaptop)), "err", err)
+		refusal = &enrolment.Refusal{Code: enrolment.Failed, Message: "it cannot be kept now; its log says why"}
+	}
+	status := http.StatusForbidden
+	switch refusal.Code {
+	case enrolment.BadRequest:
+		status = http.StatusBadRequest
+	case enrolment.Unknown, enrolment.BadSignature, enrolment.OffClock:
+		status = http.StatusUnauthorized
+	case enrolment.Replayed, enrolment.Gap, enrolment.Forked, enrolment.Broken:
+		status = http.StatusConflict
+	case enrolment.TooMany:
+		status = http.StatusTooManyRequests
+	case enrolment.Failed:
+		status = http.StatusServiceUnavailable
+	}
+	c.answer(w, r, status, refusal)
+}
+
+func refusal(code enrolment.Reason, format string, args ...any) *enrolment.Refusal {
+	return &enrolment.Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (c *Centre) about(w http.ResponseWriter, r *http.Request) {
+	c.answer(w, r, http.StatusOK, enrolment.Centre{Key: c.public()})
+}
+
+// body reads a request's JSON.
+func body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err != nil {
+		return nil, refusal(enrolment.BadRequest, "the request was cut short, or has more than %d bytes", most)
+	}
+	return text, nil
+}
+
+func parsed(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return refusal(enrolment.BadRequest, "the request is not what this release understands")
+	}
+	return nil
+}
+
+// enrol makes a key known. The same code and key give the same answer, for as long as the
+// code is good, since the first may have been lost.
+func (c *Centre) enrol(w http.ResponseWriter, r *http.Request) {
+	done, err := c.enrolled(w, r)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	c.answer(w, r, http.StatusOK, done)
+}
+
+func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done enrolment.Enrolled, err error) {
+	var e enrolment.Enrolling
+	text, err := body(w, r, 16<<10)
+	if err == nil {
+		err = parsed(text, &e)
+	}
+	if err != nil {
+		return done, err
+	}
+	if len(e.Key) != ed25519.PublicKeySize || e.From.Seq < 0 || len(e.From.Store) > 100 || len(e.Version) > 100 {
+		return done, refusal(enrolment.BadRequest, "the request is not what this release understands")
+	}
+	now, fresh := c.o.Now().UTC(), false
+	err = c.o.Store.Enrol(r.Context(), e.Code, func(code *Code, before *Laptop) (*Laptop, error) {
+		want := ledger.Hash{}
+		if code != nil {
+			want = enrolment.CodeMAC(code.Key, &e)
+		}
+		switch {
+		case code == nil || !now.Before(code.Until) || !hmac.Equal(want[:], e.MAC[:]):
+			return nil, refusal(enrolment.BadCode, "the code is not good: it is good once, for %.0f minutes", CodeTime.Minutes())
+		case code.UsedBy != nil:
+			if subtle.ConstantTimeCompare(code.UsedBy, e.Key) != 1 || before == nil || subtle.ConstantTimeCompare(before.Key, e.Key) != 1 {
+				return nil, refusal(enrolment.UsedCode, "the code was used by another machine: if that was not you, have the laptop %s revoked", code.Laptop)
+			}
+			done = enrolment.Enrolled{Laptop: before.Name, Person: before.Person}
+			return before, nil
+		case before != nil && !code.Again:
+			return nil, refusal(enrolment.BadCode, "there is a laptop called %s by now: ask for another code", code.Laptop)
+		}
+		l := &Laptop{Name: code.Laptop, Person: code.Person}
+		if before != nil {
+			l.Chains, l.Stamp = before.Chains, before.Stamp
+		}
+		l.Key, l.Enrolled, l.Seen, l.Version, fresh = e.Key, now, now, e.Version, true
+		l.Chains = append(l.Chains, Chain{Store: e.From.Store, From: e.From.Seq, FromHash: e.From.Hash, Seq: e.From.Seq, Hash: e.From.Hash, Began: now})
+		code.UsedBy = e.Key
+		done = enrolment.Enrolled{Laptop: l.Name, Person: l.Person}
+		return l, nil
+	})
+	var no *enrolment.Refusal
+	if errors.As(err, &no) {
+		if no.Code == enrolment.BadCode && !c.wrong.AllowN(now, 1) {
+			return done, refusal(enrolment.TooMany, "too many wrong codes; wait a minute")
+		}
+		c.note(r.Context(), Note{Laptop: canon.Escape(no.Message), What: "enrolment refused", From: r.RemoteAddr}, ledger.Refused)
+	}
+	if err == nil && fresh {
+		c.note(r.Context(), Note{Laptop: done.Laptop, Person: done.Person, What: "enrolled", From: r.RemoteAddr}, ledger.Done)
+	}
+	return done, err
+}
+
+// A Note is the Detail of a record about a laptop.
+type Note struct {
+	Laptop string `json:"laptop,omitempty"`
+	Person string `json:"person,omitempty"`
+	What   string `json:"what"`
+	From   string `json:"from,omitempty"` // the address of the request
+	Chain  int    `json:"chain,omitempty"`
+	Why    string `json:"why,omitempty"`
+	// Checkpoint is a [ledger.Checkpoint] of the laptop's rows, signed with the centre's key.
+	Checkpoint string `json:"checkpoint,omitempty"`
+}
+
+// Record is the record of a note.
+func (n Note) Record(outcome string) ledger.Record {
+	detail, _ := json.Marshal(n) // it has a JSON form
+	return ledger.Record{Event: ledger.Laptop, Outcome: outcome, Detail: detail}
+}
+
+func (c *Centre) note(ctx context.Context, n Note, outcome string) {
+	if err := c.o.Record.Record(context.WithoutCancel(ctx), n.Record(outcome)); err != nil {
+		c.o.Logger.Error("recording what a laptop did", "what", n.What, "laptop", n.Laptop, "err", err)
+	}
+}
+
+// A handler of signed requests changes the laptop, and may add rows. Notes are recorded once
+// that is kept.
+type handler func(l *Laptop, text []byte, r *http.Request) (answer any, change Change, err error)
+
+// A Change is what follows from a request: rows of the last chain, and what the centre's
+// log says. It is kept even if there is an error beside it.
+type Change struct {
+	Rows  []ledger.Link
+	Notes []Note
+}
+
+// signed serves the requests of known laptops: the signature is theirs, and the stamp newer
+// than every earlier one.
+func (c *Centre) signed(serve handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := body(w, r, enrolment.MaxBody)
+		if err != nil {
+			c.refuse(w, r, err)
+			return
+		}
+		var out any
+		var refused error
+		var notes []Note
+		name := r.Header.Get(enrolment.HeaderLaptop)
+		err = c.o.Store.Change(r.Context(), name, func(l *Laptop) (rows []ledger.Link, err error) {
+			if err := c.admit(l, r, text); err != nil {
+				return nil, err
+			}
+			var change Change
+			out, change, refused = serve(l, text, r)
+			notes = change.Notes
+			return change.Rows, nil
+		})
+		if errors.Is(err, ErrUnknown) {
+			err = refusal(enrolment.Unknown, "it knows no laptop called %q", canon.Escape(name))
+		}
+		if err == nil {
+			for _, n := range notes {
+				c.note(r.Context(), n, ledger.Done)
+			}
+			err = refused
+		}
+		if err != nil {
+			c.refuse(w, r, err)
+			return
+		}
+		c.answer(w, r, http.StatusOK, out)
+	}
+}
+
+// admit checks who sent a request, and when.
+func (c *Centre) admit(l *Laptop, r *http.Request, text []byte) error {
+	stamp, err := strconv.ParseInt(r.Header.Get(enrolment.HeaderStamp), 10, 64)
+	now := c.o.Now().UTC()
+	switch skew := now.Sub(time.UnixMicro(stamp)); {
+	case err != nil || !enrolment.RequestSigned(r.Header, l.Key, c.public(), r.Method, r.URL.Path, text):
+		return refusal(enrolment.BadSignature, "the request is not signed with the key of the laptop %s", canon.Escape(l.Name))
+	case l.Revoked != nil:
+		return refusal(enrolment.Revoked, "the laptop %s was revoked on %s", canon.Escape(l.Name), l.Revoked.Format("2006-01-02 15:04 MST"))
+	case l.Left != nil:
+		return refusal(enrolment.Unknown, "the laptop %s has left", canon.Escape(l.Name))
+	case skew > enrolment.MaxSkew || skew < -enrolment.MaxSkew:
+		no := refusal(enrolment.OffClock, "the laptop's clock is off by %v", skew.Abs().Round(time.Second))
+		no.Time = now
+		return no
+	case stamp <= l.Stamp:
+		no := refusal(enrolment.Replayed, "a later request was here before")
+		no.Last = l.Stamp
+		return no
+	}
+	l.Stamp, l.Seen = stamp, now
+	return nil
+}
+
+func (c *Centre) leave(l *Laptop, _ []byte, r *http.Request) (any, Change, error) {
+	now := c.o.Now().UTC()
+	l.Left = &now
+	return struct{}{}, Change{Notes: []Note{{Laptop: l.Name, Person: l.Person, What: "left", From: r.RemoteAddr, Chain: len(l.Chains), Checkpoint: c.checkpoint(l)}}}, nil
+}
+
+// checkpoint signs the last row of a laptop.
+func (c *Centre) checkpoint(l *Laptop) string {
+	k := &l.Chains[len(l.Chains)-1]
+	if k.Seq == k.From {
+		return ""
+	}
+	point := ledger.Checkpoint{Store: k.Store, Seq: k.Seq, Hash: k.Hash, Time: c.o.Now().UTC()}
+	point.Sign(c.o.Seal)
+	k.Noted, k.NotedAt = k.Seq, point.Time
+	return point.String()
+}

@@ -1,0 +1,135 @@
+package centre
+
+import (
+	"fmt"
+	"net/http"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/ledger"
+)
+
+// rows takes a batch.
+func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, error) {
+	var b enrolment.Batch
+	if err := parsed(text, &b); err != nil {
+		return nil, Change{}, err
+	}
+	if len(b.Rows) > enrolment.MaxRows || b.After < 0 || b.Waiting < 0 || len(b.Store) > 100 || len(b.Version) > 100 {
+		return nil, Change{}, refusal(enrolment.BadRequest, "the batch is out of bounds")
+	}
+	if l.Forked != "" {
+		return nil, Change{}, c.forked(l)
+	}
+	if err := follow(&b); err != nil {
+		return nil, Change{}, err
+	}
+	l.Version, l.Waiting = b.Version, b.Waiting
+	var change Change
+	k := &l.Chains[len(l.Chains)-1]
+	if b.Store != k.Store {
+		switch {
+		case len(b.Rows) == 0 && b.After == 0: // an empty log
+		case b.After != 0 || b.Prev != (ledger.Hash{}):
+			return c.fork(l, &b, fmt.Sprintf("its log is another one (%s instead of %s), and is not sent from its beginning", canon.Escape(b.Store), k.Store))
+		case l.has(b.Store):
+			return c.fork(l, &b, "its log is an earlier one of this laptop")
+		}
+		if k.Store == "" && k.Seq == 0 && k.From == 0 { // it was enrolled before it had a log
+			k.Store = b.Store
+		} else {
+			change.Notes = append(change.Notes, Note{Laptop: l.Name, Person: l.Person, What: "began a new log", Chain: len(l.Chains), Checkpoint: c.checkpoint(l),
+				Why: "as after codemode-bridge audit repair: its first rows say why"})
+			l.Chains = append(l.Chains, Chain{Store: b.Store, Began: c.o.Now().UTC()})
+			k = &l.Chains[len(l.Chains)-1]
+		}
+	}
+	if b.After > k.Seq {
+		no := refusal(enrolment.Gap, "the rows %d to %d are missing here", k.Seq+1, b.After)
+		no.Head = &enrolment.Head{Store: k.Store, Seq: k.Seq, Hash: k.Hash}
+		return nil, change, no
+	}
+	end := b.After + int64(len(b.Rows))
+	if end+b.Waiting < k.Seq {
+		return c.fork(l, &b, fmt.Sprintf("its log ends with row %d, and row %d was here: an older copy of it was restored", end+b.Waiting, k.Seq))
+	}
+	if at := min(k.Seq, end); at >= k.From {
+		have, err := c.hashAt(l, at)
+		if err != nil {
+			return nil, change, err
+		}
+		if have != hashIn(&b, at) {
+			return c.fork(l, &b, fmt.Sprintf("its row %d is another one than the one that was here: an older copy of its log was restored and went on, or rows were written anew", at))
+		}
+	}
+	ring := ledger.NewKeyring(k.Store, c.o.Seal)
+	for _, row := range b.Rows {
+		if row.Seq <= k.Seq {
+			continue
+		}
+		k.Seq, k.Hash = row.Seq, row.Hash
+		change.Rows = append(change.Rows, ledger.Link{Seq: row.Seq, Hash: row.Hash, Seal: ring.Seal(row.Seq, row.Hash), Body: []byte(row.Body)})
+	}
+	if n := k.Seq - max(k.Noted, k.From); n >= checkpointRows || n > 0 && c.o.Now().Sub(k.NotedAt) >= checkpointAfter {
+		change.Notes = append(change.Notes, Note{Laptop: l.Name, Person: l.Person, What: "rows", Chain: len(l.Chains), Checkpoint: c.checkpoint(l)})
+	}
+	return enrolment.Received{Head: enrolment.Head{Store: k.Store, Seq: k.Seq, Hash: k.Hash}}, change, nil
+}
+
+// follow checks that the rows of a batch follow from each other, and are records.
+func follow(b *enrolment.Batch) error {
+	prev := b.Prev
+	for i, row := range b.Rows {
+		seq := b.After + 1 + int64(i)
+		switch {
+		case row.Seq != seq:
+			return refusal(enrolment.Broken, "the batch has row %d in the place of row %d", row.Seq, seq)
+		case len(row.Body) > ledger.MaxRecord:
+			return refusal(enrolment.Broken, "row %d is larger than a row may be", seq)
+		case ledger.HashRow(b.Store, seq, prev, []byte(row.Body)) != row.Hash:
+			return refusal(enrolment.Broken, "row %d does not follow from the row before: the laptop's log is damaged (codemode-bridge audit verify)", seq)
+		}
+		if _, err := ledger.Decode([]byte(row.Body)); err != nil {
+			return refusal(enrolment.Broken, "row %d is no record", seq)
+		}
+		prev = row.Hash
+	}
+	return nil
+}
+
+// hashIn returns the hash that a batch has of a row, which is one of its own or the one
+// before.
+func hashIn(b *enrolment.Batch, seq int64) ledger.Hash {
+	if seq == b.After {
+		return b.Prev
+	}
+	return b.Rows[seq-b.After-1].Hash
+}
+
+// hashAt returns the hash of a row that was taken, or of the one that the chain follows.
+func (c *Centre) hashAt(l *Laptop, seq int64) (ledger.Hash, error) {
+	switch k := l.Chains[len(l.Chains)-1]; seq {
+	case k.Seq:
+		return k.Hash, nil
+	case k.From:
+		return k.FromHash, nil
+	}
+	return l.hash(seq)
+}
+
+// fork notes that a laptop's log is not the one that was here.
+func (c *Centre) fork(l *Laptop, b *enrolment.Batch, why string) (any, Change, error) {
+	l.Forked, l.ForkedAt = why, c.o.Now().UTC()
+	end := b.After + int64(len(b.Rows))
+	n := Note{Laptop: l.Name, Person: l.Person, What: "forked", Chain: len(l.Chains), Checkpoint: c.checkpoint(l),
+		Why: fmt.Sprintf("%s (it showed row %d with hash %s)", why, end, hashIn(b, end))}
+	return nil, Change{Notes: []Note{n}}, c.forked(l)
+}
+
+func (c *Centre) forked(l *Laptop) error {
+	k := l.Chains[len(l.Chains)-1]
+	no := refusal(enrolment.Forked, "the log of the laptop %s was forked: %s; nothing more is taken until an administrator has seen it and invites it again (codemode-bridge laptops invite --again %s)",
+		canon.Escape(l.Name), l.Forked, canon.Escape(l.Name))
+	no.Head = &enrolment.Head{Store: k.Store, Seq: k.Seq, Hash: k.Hash}
+	return no
+}
