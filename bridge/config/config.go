@@ -77,6 +77,8 @@ type Config struct {
 	// files of Audit would; without it, they do. StoreKey encrypts the store's key there.
 	Store     Value     `json:"store,omitzero" expand:"yes" show:"url"`
 	StoreKey  Value     `json:"storeKey,omitzero" expand:"yes" show:"never"`
+	// Centre makes serve a centre of laptops; see package centre.
+	Centre    Centre    `json:"centre,omitzero" expand:"yes"`
 	Approvals Approvals `json:"approvals" expand:"yes"`
 	Secrets   Secrets   `json:"secrets"`
 	Log       Log       `json:"log"`
@@ -350,6 +352,12 @@ type Audit struct {
 	// Store and StoreKey are those of the Config.
 	Store    Value `json:"-"`
 	StoreKey Value `json:"-"`
+}
+
+// A Centre takes the records of enrolled laptops.
+type Centre struct {
+	// SigningKey is the seed of its Ed25519 key, in hexadecimal: laptops know the centre by it.
+	SigningKey Value `json:"signingKey,omitzero" show:"never"`
 }
 
 // Where is the place of the log for people: its file, or the database without its

@@ -156,7 +156,7 @@ func (con *console) exitCode(err error) int {
 	var usage *cli.UsageError
 	var input *audit.InputError
 	var problems config.Problems
-	var setup *configError
+	var setup cli.Hinted
 	switch {
 	case err == nil:
 		return cli.ExitOK
@@ -171,8 +171,8 @@ func (con *console) exitCode(err error) int {
 		return cli.ExitConfig
 	case errors.As(err, &setup):
 		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
-		if setup.hint != "" {
-			fmt.Fprintf(con.Err, "hint: %s\n", setup.hint)
+		if hint := setup.Hint(); hint != "" {
+			fmt.Fprintf(con.Err, "hint: %s\n", hint)
 		}
 		return cli.ExitConfig
 	case errors.As(err, &usage), errors.As(err, &input), isCobraUsage(err):
