@@ -129,14 +129,30 @@ func Noted(ctx context.Context, log Reader, laptop string, chain int) (noted []l
 func All(ctx context.Context, s *Store, l *Laptop) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		for i := range l.Chains {
-			for link, err := range s.Rows(ctx, l.Name, i+1, 0) {
-				row := ledger.Row{Seq: link.Seq, Hash: link.Hash}
-				if err == nil {
-					row.Record, err = ledger.Decode(link.Body)
-				}
+			for row, err := range records(s.Rows(ctx, l.Name, i+1, 0)) {
 				if !yield(row, err) || err != nil {
 					return
 				}
+			}
+		}
+	}
+}
+
+// Newest reads the newest rows of a laptop's last log, the oldest of them first.
+func Newest(ctx context.Context, s *Store, l *Laptop, limit int) iter.Seq2[ledger.Row, error] {
+	chain := len(l.Chains)
+	return records(s.Rows(ctx, l.Name, chain, l.Chains[chain-1].Seq-int64(max(0, limit))))
+}
+
+func records(links iter.Seq2[ledger.Link, error]) iter.Seq2[ledger.Row, error] {
+	return func(yield func(ledger.Row, error) bool) {
+		for link, err := range links {
+			row := ledger.Row{Seq: link.Seq, Hash: link.Hash}
+			if err == nil {
+				row.Record, err = ledger.Decode(link.Body)
+			}
+			if !yield(row, err) || err != nil {
+				return
 			}
 		}
 	}

@@ -75,8 +75,8 @@ type Config struct {
 	Audit   Audit          `json:"audit"`
 	// Store is the address of a PostgreSQL database (postgres://...) that keeps what the
 	// files of Audit would; without it, they do. StoreKey encrypts the store's key there.
-	Store     Value     `json:"store,omitzero" expand:"yes" show:"url"`
-	StoreKey  Value     `json:"storeKey,omitzero" expand:"yes" show:"never"`
+	Store    Value `json:"store,omitzero" expand:"yes" show:"url"`
+	StoreKey Value `json:"storeKey,omitzero" expand:"yes" show:"never"`
 	// Centre makes serve a centre of laptops; see package centre.
 	Centre    Centre    `json:"centre,omitzero" expand:"yes"`
 	Approvals Approvals `json:"approvals" expand:"yes"`

@@ -23,6 +23,8 @@ import (
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
+	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -174,6 +176,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.server.ResumeAnswered(watching) })
+	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), cfg.Audit, version, l.logger) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
@@ -222,8 +225,13 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 			o.Hosts = append(o.Hosts, host)
 		}
 	}
+	handler, end, err := laptopscmd.Handler(ctx, laptopscmd.Serving{Config: p.config(), Book: p.recorder.Store(), Record: p.recorder, Logger: p.log}, mcphttp.Handler(p.server, o))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = end() }() // nothing is lost: every change was committed
 	server := &http.Server{
-		Handler:           mcphttp.Handler(p.server, o),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second, // no WriteTimeout: answers are streams
 		ReadTimeout:       60 * time.Second,
 		IdleTimeout:       120 * time.Second,
