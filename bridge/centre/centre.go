@@ -8,7 +8,7 @@
 // centre's own key when it is taken, and the centre's own audit log has checkpoints of
 // each laptop's chain: who changes rows here without both is found by [Verify].
 //
-// The wire is described in package enrolment.
+// The laptops' side is package enrolment, and what both say is package wire.
 package centre
 
 import (
@@ -28,7 +28,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -71,10 +71,10 @@ func New(o Options) *Centre {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Centre{o: o, mux: http.NewServeMux(), wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)}
-	c.mux.HandleFunc("GET "+enrolment.PathCentre, c.about)
-	c.mux.HandleFunc("POST "+enrolment.PathEnrol, c.enrol)
-	c.mux.HandleFunc("POST "+enrolment.PathRows, c.signed(c.rows))
-	c.mux.HandleFunc("POST "+enrolment.PathLeave, c.signed(c.leave))
+	c.mux.HandleFunc("GET "+wire.PathCentre, c.about)
+	c.mux.HandleFunc("POST "+wire.PathEnrol, c.enrol)
+	c.mux.HandleFunc("POST "+wire.PathRows, c.signed(c.rows))
+	c.mux.HandleFunc("POST "+wire.PathLeave, c.signed(c.leave))
 	return c
 }
 
@@ -82,7 +82,7 @@ func New(o Options) *Centre {
 func (c *Centre) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if len(r.Header.Values("Origin")) > 0 || len(r.Header.Get(enrolment.HeaderStamp)) > 100 || len(r.Header.Get(enrolment.HeaderLaptop)) > 200 {
+	if len(r.Header.Values("Origin")) > 0 || len(r.Header.Get(wire.HeaderStamp)) > 100 || len(r.Header.Get(wire.HeaderLaptop)) > 200 {
 		http.Error(w, "Forbidden: this is for laptops", http.StatusForbidden)
 		return
 	}
@@ -98,54 +98,54 @@ func (c *Centre) answer(w http.ResponseWriter, r *http.Request, status int, v an
 		panic(err) // it has a JSON form
 	}
 	w.Header().Set("Content-Type", "application/json")
-	enrolment.SignAnswer(w.Header(), c.o.Key, r.Header, status, text)
+	wire.SignAnswer(w.Header(), c.o.Key, r.Header, status, text)
 	w.WriteHeader(status)
 	w.Write(text) // whoever does not read it asks again
 }
 
 // refuse answers with an error. What is not a refusal is the centre's own trouble.
 func (c *Centre) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	refusal := new(enrolment.Refusal)
+	refusal := new(wire.Refusal)
 	if !errors.As(err, &refusal) {
-		c.o.Logger.Error("serving a laptop", "laptop", canon.Escape(r.Header.Get(enrolment.HeaderLaptop)), "err", err)
-		refusal = &enrolment.Refusal{Code: enrolment.Failed, Message: "it cannot be kept now; its log says why"}
+		c.o.Logger.Error("serving a laptop", "laptop", canon.Escape(r.Header.Get(wire.HeaderLaptop)), "err", err)
+		refusal = &wire.Refusal{Code: wire.Failed, Message: "it cannot be kept now; its log says why"}
 	}
 	status := http.StatusForbidden
 	switch refusal.Code {
-	case enrolment.BadRequest:
+	case wire.BadRequest:
 		status = http.StatusBadRequest
-	case enrolment.Unknown, enrolment.BadSignature, enrolment.OffClock:
+	case wire.Unknown, wire.BadSignature, wire.OffClock:
 		status = http.StatusUnauthorized
-	case enrolment.Replayed, enrolment.Gap, enrolment.Forked, enrolment.Broken:
+	case wire.Replayed, wire.Gap, wire.Forked, wire.Broken:
 		status = http.StatusConflict
-	case enrolment.TooMany:
+	case wire.TooMany:
 		status = http.StatusTooManyRequests
-	case enrolment.Failed:
+	case wire.Failed:
 		status = http.StatusServiceUnavailable
 	}
 	c.answer(w, r, status, refusal)
 }
 
-func refusal(code enrolment.Reason, format string, args ...any) *enrolment.Refusal {
-	return &enrolment.Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
+func refusal(code wire.Reason, format string, args ...any) *wire.Refusal {
+	return &wire.Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func (c *Centre) about(w http.ResponseWriter, r *http.Request) {
-	c.answer(w, r, http.StatusOK, enrolment.Centre{Key: c.public()})
+	c.answer(w, r, http.StatusOK, wire.Centre{Key: c.public()})
 }
 
 // body reads a request's JSON.
 func body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
-		return nil, refusal(enrolment.BadRequest, "the request was cut short, or has more than %d bytes", most)
+		return nil, refusal(wire.BadRequest, "the request was cut short, or has more than %d bytes", most)
 	}
 	return text, nil
 }
 
 func parsed(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
-		return refusal(enrolment.BadRequest, "the request is not what this release understands")
+		return refusal(wire.BadRequest, "the request is not what this release understands")
 	}
 	return nil
 }
@@ -161,8 +161,8 @@ func (c *Centre) enrol(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, http.StatusOK, done)
 }
 
-func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done enrolment.Enrolled, err error) {
-	var e enrolment.Enrolling
+func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done wire.Enrolled, err error) {
+	var e wire.Enrolling
 	text, err := body(w, r, 16<<10)
 	if err == nil {
 		err = parsed(text, &e)
@@ -171,42 +171,42 @@ func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done enrolmen
 		return done, err
 	}
 	if len(e.Key) != ed25519.PublicKeySize || e.From.Seq < 0 || len(e.From.Store) > 100 || len(e.Version) > 100 {
-		return done, refusal(enrolment.BadRequest, "the request is not what this release understands")
+		return done, refusal(wire.BadRequest, "the request is not what this release understands")
 	}
-	now, fresh := c.o.Now().UTC(), false
+	now, fresh, from := c.o.Now().UTC(), false, ledger.Hash(e.From.Hash)
 	err = c.o.Store.Enrol(r.Context(), e.Code, func(code *Code, before *Laptop) (*Laptop, error) {
-		want := ledger.Hash{}
+		want := wire.Hash{}
 		if code != nil {
-			want = enrolment.CodeMAC(code.Key, &e)
+			want = wire.CodeMAC(code.Key, &e)
 		}
 		switch {
 		case code == nil || !now.Before(code.Until) || !hmac.Equal(want[:], e.MAC[:]):
-			return nil, refusal(enrolment.BadCode, "the code is not good: it is good once, for %.0f minutes", CodeTime.Minutes())
+			return nil, refusal(wire.BadCode, "the code is not good: it is good once, for %.0f minutes", CodeTime.Minutes())
 		case code.UsedBy != nil:
 			if subtle.ConstantTimeCompare(code.UsedBy, e.Key) != 1 || before == nil || subtle.ConstantTimeCompare(before.Key, e.Key) != 1 {
-				return nil, refusal(enrolment.UsedCode, "the code was used by another machine: if that was not you, have the laptop %s revoked", code.Laptop)
+				return nil, refusal(wire.UsedCode, "the code was used by another machine: if that was not you, have the laptop %s revoked", code.Laptop)
 			}
-			done = enrolment.Enrolled{Laptop: before.Name, Person: before.Person}
+			done = wire.Enrolled{Laptop: before.Name, Person: before.Person}
 			return before, nil
 		case before != nil && !code.Again:
-			return nil, refusal(enrolment.BadCode, "there is a laptop called %s by now: ask for another code", code.Laptop)
+			return nil, refusal(wire.BadCode, "there is a laptop called %s by now: ask for another code", code.Laptop)
 		}
 		l := &Laptop{Name: code.Laptop, Person: code.Person}
 		if before != nil {
 			l.Chains, l.Stamp = before.Chains, before.Stamp
 		}
 		l.Key, l.Enrolled, l.Seen, l.Version, fresh = e.Key, now, now, e.Version, true
-		l.Chains = append(l.Chains, Chain{Store: e.From.Store, From: e.From.Seq, FromHash: e.From.Hash, Seq: e.From.Seq, Hash: e.From.Hash, Began: now})
+		l.Chains = append(l.Chains, Chain{Store: e.From.Store, From: e.From.Seq, FromHash: from, Seq: e.From.Seq, Hash: from, Began: now})
 		code.UsedBy = e.Key
-		done = enrolment.Enrolled{Laptop: l.Name, Person: l.Person}
+		done = wire.Enrolled{Laptop: l.Name, Person: l.Person}
 		return l, nil
 	})
-	var no *enrolment.Refusal
+	var no *wire.Refusal
 	if errors.As(err, &no) {
-		if no.Code == enrolment.BadCode && !c.wrong.AllowN(now, 1) {
-			return done, refusal(enrolment.TooMany, "too many wrong codes; wait a minute")
+		if no.Code == wire.BadCode && !c.wrong.AllowN(now, 1) {
+			return done, refusal(wire.TooMany, "too many wrong codes; wait a minute")
 		}
-		c.note(r.Context(), Note{Laptop: canon.Escape(no.Message), What: "enrolment refused", From: r.RemoteAddr}, ledger.Refused)
+		c.note(r.Context(), Note{What: "enrolment refused", Why: no.Message, From: r.RemoteAddr}, ledger.Refused)
 	}
 	if err == nil && fresh {
 		c.note(r.Context(), Note{Laptop: done.Laptop, Person: done.Person, What: "enrolled", From: r.RemoteAddr}, ledger.Done)
@@ -253,7 +253,7 @@ type Change struct {
 // than every earlier one.
 func (c *Centre) signed(serve handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		text, err := body(w, r, enrolment.MaxBody)
+		text, err := body(w, r, wire.MaxBody)
 		if err != nil {
 			c.refuse(w, r, err)
 			return
@@ -261,7 +261,7 @@ func (c *Centre) signed(serve handler) http.HandlerFunc {
 		var out any
 		var refused error
 		var notes []Note
-		name := r.Header.Get(enrolment.HeaderLaptop)
+		name := r.Header.Get(wire.HeaderLaptop)
 		err = c.o.Store.Change(r.Context(), name, func(l *Laptop) (rows []ledger.Link, err error) {
 			if err := c.admit(l, r, text); err != nil {
 				return nil, err
@@ -272,7 +272,7 @@ func (c *Centre) signed(serve handler) http.HandlerFunc {
 			return change.Rows, nil
 		})
 		if errors.Is(err, ErrUnknown) {
-			err = refusal(enrolment.Unknown, "it knows no laptop called %q", canon.Escape(name))
+			err = refusal(wire.Unknown, "it knows no laptop called %q", canon.Escape(name))
 		}
 		if err == nil {
 			for _, n := range notes {
@@ -290,21 +290,21 @@ func (c *Centre) signed(serve handler) http.HandlerFunc {
 
 // admit checks who sent a request, and when.
 func (c *Centre) admit(l *Laptop, r *http.Request, text []byte) error {
-	stamp, err := strconv.ParseInt(r.Header.Get(enrolment.HeaderStamp), 10, 64)
+	stamp, err := strconv.ParseInt(r.Header.Get(wire.HeaderStamp), 10, 64)
 	now := c.o.Now().UTC()
 	switch skew := now.Sub(time.UnixMicro(stamp)); {
-	case err != nil || !enrolment.RequestSigned(r.Header, l.Key, c.public(), r.Method, r.URL.Path, text):
-		return refusal(enrolment.BadSignature, "the request is not signed with the key of the laptop %s", canon.Escape(l.Name))
+	case err != nil || !wire.RequestSigned(r.Header, l.Key, c.public(), r.Method, r.URL.Path, text):
+		return refusal(wire.BadSignature, "the request is not signed with the key of the laptop %s", canon.Escape(l.Name))
 	case l.Revoked != nil:
-		return refusal(enrolment.Revoked, "the laptop %s was revoked on %s", canon.Escape(l.Name), l.Revoked.Format("2006-01-02 15:04 MST"))
+		return refusal(wire.Revoked, "the laptop %s was revoked on %s", canon.Escape(l.Name), l.Revoked.Format("2006-01-02 15:04 MST"))
 	case l.Left != nil:
-		return refusal(enrolment.Unknown, "the laptop %s has left", canon.Escape(l.Name))
-	case skew > enrolment.MaxSkew || skew < -enrolment.MaxSkew:
-		no := refusal(enrolment.OffClock, "the laptop's clock is off by %v", skew.Abs().Round(time.Second))
+		return refusal(wire.Unknown, "the laptop %s has left", canon.Escape(l.Name))
+	case skew > wire.MaxSkew || skew < -wire.MaxSkew:
+		no := refusal(wire.OffClock, "the laptop's clock is off by %v", skew.Abs().Round(time.Second))
 		no.Time = now
 		return no
 	case stamp <= l.Stamp:
-		no := refusal(enrolment.Replayed, "a later request was here before")
+		no := refusal(wire.Replayed, "a later request was here before")
 		no.Last = l.Stamp
 		return no
 	}

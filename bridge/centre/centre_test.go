@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
 
 	_ "modernc.org/sqlite"
@@ -75,8 +76,8 @@ func (l *log) Head(context.Context) (int64, ledger.Hash, error) {
 	return last.Seq, last.Hash, nil
 }
 
-// A wire carries requests to a centre, as long as nothing disturbs it.
-type wire struct {
+// A line carries requests to a centre, as long as nothing disturbs it.
+type line struct {
 	to      http.Handler
 	disturb func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error)
 
@@ -85,7 +86,7 @@ type wire struct {
 	raw []*http.Request
 }
 
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ type stage struct {
 	file   string
 	notes  *notes
 	centre *Centre
-	wire   *wire
+	wire   *line
 	log    *log
 	folder enrolment.Folder
 	ahead  time.Duration // of the centre's clock
@@ -181,7 +182,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{t: t, file: filepath.Join(t.TempDir(), "laptops.db"), notes: new(notes), log: &log{store: "log-1"}, folder: enrolment.Folder(t.TempDir())}
 	s.store = openStore(t, s.file)
 	s.centre = New(Options{Store: s.store, Key: centreKey, Seal: sealKey, Record: s.notes, Now: func() time.Time { return time.Now().Add(s.ahead) }})
-	s.wire = &wire{to: s.centre}
+	s.wire = &line{to: s.centre}
 	return s
 }
 
@@ -189,13 +190,13 @@ func (s *stage) close() { s.store.Close() }
 
 func (s *stage) invite(person, laptop string, again bool) string {
 	s.t.Helper()
-	text := enrolment.NewCode(centreKey.Public().(ed25519.PublicKey))
-	secret, _, err := enrolment.ParseCode(text)
+	text := wire.NewCode(centreKey.Public().(ed25519.PublicKey))
+	secret, _, err := wire.ParseCode(text)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	now := time.Now().Add(s.ahead)
-	_, err = s.store.Invite(s.t.Context(), Code{ID: enrolment.CodeID(secret), Key: enrolment.CodeKey(secret), Person: person, Laptop: laptop, Until: now.Add(CodeTime)}, again, now)
+	_, err = s.store.Invite(s.t.Context(), Code{ID: wire.CodeID(secret), Key: wire.CodeKey(secret), Person: person, Laptop: laptop, Until: now.Add(CodeTime)}, again, now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func (s *stage) enrolWith(code string, folder enrolment.Folder, l *log) error {
 	}
 	store, _, _ := l.LinksAfter(s.t.Context(), 0, 1, 1)
 	seq, hash, _ := l.Head(s.t.Context())
-	e, err := enrolment.Enrol(s.t.Context(), "https://centre.test", code, key, enrolment.Head{Store: store, Seq: seq, Hash: hash}, "1", s.wire)
+	e, err := enrolment.Enrol(s.t.Context(), "https://centre.test", code, key, wire.Head{Store: store, Seq: seq, Hash: wire.Hash(hash)}, "1", s.wire)
 	if err == nil {
 		err = folder.Save(e)
 	}
@@ -396,30 +397,30 @@ func TestReplayedAndChangedRequests(t *testing.T) {
 		before := s.laptop("ann")
 		last := s.wire.raw[len(s.wire.raw)-1]
 		body, _ := io.ReadAll(last.Body)
-		send := func(change func(*http.Request)) (int, enrolment.Refusal) {
+		send := func(change func(*http.Request)) (int, wire.Refusal) {
 			in := httptest.NewRequest(last.Method, last.URL.String(), bytes.NewReader(body))
 			in.Header = last.Header.Clone()
 			change(in)
 			out := httptest.NewRecorder()
 			s.centre.ServeHTTP(out, in)
-			var r enrolment.Refusal
+			var r wire.Refusal
 			json.Unmarshal(out.Body.Bytes(), &r)
 			return out.Code, r
 		}
-		if status, r := send(func(*http.Request) {}); status != 409 || r.Code != enrolment.Replayed {
+		if status, r := send(func(*http.Request) {}); status != 409 || r.Code != wire.Replayed {
 			t.Errorf("again: %d %v", status, r.Code)
 		}
 		for what, change := range map[string]func(*http.Request){
 			"body":  func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{}`)) },
-			"path":  func(r *http.Request) { r.URL.Path = enrolment.PathLeave },
-			"stamp": func(r *http.Request) { r.Header.Set(enrolment.HeaderStamp, fmt.Sprint(time.Now().UnixMicro())) },
-			"none":  func(r *http.Request) { r.Header.Del(enrolment.HeaderSignature) },
+			"path":  func(r *http.Request) { r.URL.Path = wire.PathLeave },
+			"stamp": func(r *http.Request) { r.Header.Set(wire.HeaderStamp, fmt.Sprint(time.Now().UnixMicro())) },
+			"none":  func(r *http.Request) { r.Header.Del(wire.HeaderSignature) },
 		} {
-			if status, r := send(change); status != 401 || r.Code != enrolment.BadSignature {
+			if status, r := send(change); status != 401 || r.Code != wire.BadSignature {
 				t.Errorf("another %s: %d %v", what, status, r.Code)
 			}
 		}
-		if status, r := send(func(r *http.Request) { r.Header.Set(enrolment.HeaderLaptop, "bob") }); status != 401 || r.Code != enrolment.Unknown {
+		if status, r := send(func(r *http.Request) { r.Header.Set(wire.HeaderLaptop, "bob") }); status != 401 || r.Code != wire.Unknown {
 			t.Errorf("another name: %d %v", status, r.Code)
 		}
 		if status, _ := send(func(r *http.Request) { r.Header.Set("Origin", "https://evil.test") }); status != 403 {
@@ -438,44 +439,44 @@ func TestReorderedBatches(t *testing.T) {
 		s.log.write(many(9, "row")...)
 		all := s.log.copied()
 		client := s.client()
-		batch := func(from, to int) enrolment.Batch {
-			b := enrolment.Batch{Store: "log-1", After: int64(from), Waiting: int64(9 - to)}
+		batch := func(from, to int) wire.Batch {
+			b := wire.Batch{Store: "log-1", After: int64(from), Waiting: int64(9 - to)}
 			if from > 0 {
-				b.Prev = all[from-1].Hash
+				b.Prev = wire.Hash(all[from-1].Hash)
 			}
 			for _, l := range all[from:to] {
-				b.Rows = append(b.Rows, enrolment.Row{Seq: l.Seq, Hash: l.Hash, Body: string(l.Body)})
+				b.Rows = append(b.Rows, wire.Row{Seq: l.Seq, Hash: wire.Hash(l.Hash), Body: string(l.Body)})
 			}
 			return b
 		}
-		refused := func(b enrolment.Batch, want enrolment.Reason) {
+		refused := func(b wire.Batch, want wire.Reason) {
 			t.Helper()
-			var r *enrolment.Refusal
+			var r *wire.Refusal
 			if _, err := client.Send(t.Context(), b); !errors.As(err, &r) || r.Code != want {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}
-		taken := func(b enrolment.Batch, want int64) {
+		taken := func(b wire.Batch, want int64) {
 			t.Helper()
 			if h, err := client.Send(t.Context(), b); err != nil || h.Seq != want {
 				t.Errorf("%v %v, want %d", h, err, want)
 			}
 		}
-		refused(batch(3, 6), enrolment.Gap)
+		refused(batch(3, 6), wire.Gap)
 		taken(batch(0, 3), 3)
 		taken(batch(0, 3), 3) // again
 		taken(batch(1, 5), 5) // overlapping
 		taken(batch(0, 2), 5) // an older one that was late
-		refused(batch(6, 9), enrolment.Gap)
+		refused(batch(6, 9), wire.Gap)
 		mixed := batch(5, 9)
 		mixed.Rows[0], mixed.Rows[1] = mixed.Rows[1], mixed.Rows[0]
-		refused(mixed, enrolment.Broken)
+		refused(mixed, wire.Broken)
 		missing := batch(5, 9)
 		missing.Rows = slices.Delete(missing.Rows, 1, 2)
-		refused(missing, enrolment.Broken)
+		refused(missing, wire.Broken)
 		edited := batch(5, 9)
 		edited.Rows[2].Body = strings.Replace(edited.Rows[2].Body, "row", "raw", 1)
-		refused(edited, enrolment.Broken)
+		refused(edited, wire.Broken)
 		taken(batch(5, 9), 9)
 		s.has(all)
 	})
@@ -511,7 +512,7 @@ func TestForkedLog(t *testing.T) {
 				if l := s.laptop("ann"); l.State() != "forked" || l.Rows() != 10 {
 					t.Fatalf("the laptop is %s with %d rows: %s", l.State(), l.Rows(), l.Forked)
 				}
-				if sent := s.sent(); sent.Reason != enrolment.Forked || !strings.Contains(sent.Problem, "invites it again") {
+				if sent := s.sent(); sent.Reason != wire.Forked || !strings.Contains(sent.Problem, "invites it again") {
 					t.Errorf("the laptop notes %+v", sent)
 				}
 				s.has(before)
@@ -577,7 +578,7 @@ func TestRevokedLaptop(t *testing.T) {
 		if l := s.laptop("ann"); l.Rows() != 1 {
 			t.Errorf("%d rows of a revoked laptop", l.Rows())
 		}
-		if sent := s.sent(); sent.Reason != enrolment.Revoked || sent.Waiting != 1 {
+		if sent := s.sent(); sent.Reason != wire.Revoked || sent.Waiting != 1 {
 			t.Errorf("the laptop notes %+v", sent)
 		}
 		if err := s.client().Leave(t.Context()); err == nil {
@@ -618,9 +619,9 @@ func TestLeave(t *testing.T) {
 // is not held up by them.
 func TestStolenCode(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
-		refused := func(code string, want enrolment.Reason) {
+		refused := func(code string, want wire.Reason) {
 			t.Helper()
-			var r *enrolment.Refusal
+			var r *wire.Refusal
 			if err := s.enrolWith(code, enrolment.Folder(t.TempDir()), new(log)); !errors.As(err, &r) || r.Code != want {
 				t.Errorf("%v, want %s", err, want)
 			}
@@ -632,15 +633,15 @@ func TestStolenCode(t *testing.T) {
 		if err := s.enrolWith(code, s.folder, s.log); err != nil {
 			t.Errorf("the same machine, whose answer was lost: %v", err)
 		}
-		refused(code, enrolment.UsedCode)
+		refused(code, wire.UsedCode)
 		late := s.invite("bob", "", false)
 		time.Sleep(CodeTime)
-		refused(late, enrolment.BadCode)
+		refused(late, wire.BadCode)
 		good := s.invite("cat", "", false)
 		for range wrongBurst {
-			s.enrolWith(enrolment.NewCode(centreKey.Public().(ed25519.PublicKey)), enrolment.Folder(t.TempDir()), new(log))
+			s.enrolWith(wire.NewCode(centreKey.Public().(ed25519.PublicKey)), enrolment.Folder(t.TempDir()), new(log))
 		}
-		refused(enrolment.NewCode(centreKey.Public().(ed25519.PublicKey)), enrolment.TooMany)
+		refused(wire.NewCode(centreKey.Public().(ed25519.PublicKey)), wire.TooMany)
 		if err := s.enrolWith(good, enrolment.Folder(t.TempDir()), new(log)); err != nil {
 			t.Errorf("the right code: %v", err)
 		}
@@ -684,7 +685,7 @@ func TestWrongCentreKey(t *testing.T) {
 		if err := s.enrolWith(code, s.folder, s.log); err == nil || !strings.Contains(err.Error(), "does not have the key") {
 			t.Errorf("another centre: %v", err)
 		}
-		if !slices.Equal(s.wire.all, []string{enrolment.PathCentre}) {
+		if !slices.Equal(s.wire.all, []string{wire.PathCentre}) {
 			t.Errorf("it was asked %q", s.wire.all)
 		}
 		s.wire.to = s.centre
@@ -707,9 +708,9 @@ func TestWrongCentreKey(t *testing.T) {
 func TestKeyIsBoundToCode(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
 		s.wire.disturb = func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error) {
-			if r.URL.Path == enrolment.PathEnrol {
+			if r.URL.Path == wire.PathEnrol {
 				body, _ := io.ReadAll(s.wire.raw[n-1].Body)
-				var e enrolment.Enrolling
+				var e wire.Enrolling
 				json.Unmarshal(body, &e)
 				e.Key = bytes.Repeat([]byte{1}, ed25519.PublicKeySize)
 				changed, _ := json.Marshal(e)
@@ -721,8 +722,8 @@ func TestKeyIsBoundToCode(t *testing.T) {
 			}
 			return carry(), nil
 		}
-		var r *enrolment.Refusal
-		if err := s.enrolWith(s.invite("ann", "", false), s.folder, s.log); !errors.As(err, &r) || r.Code != enrolment.BadCode {
+		var r *wire.Refusal
+		if err := s.enrolWith(s.invite("ann", "", false), s.folder, s.log); !errors.As(err, &r) || r.Code != wire.BadCode {
 			t.Error(err)
 		}
 	})

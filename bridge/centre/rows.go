@@ -5,18 +5,18 @@ import (
 	"net/http"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
 )
 
 // rows takes a batch.
 func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, error) {
-	var b enrolment.Batch
+	var b wire.Batch
 	if err := parsed(text, &b); err != nil {
 		return nil, Change{}, err
 	}
-	if len(b.Rows) > enrolment.MaxRows || b.After < 0 || b.Waiting < 0 || len(b.Store) > 100 || len(b.Version) > 100 {
-		return nil, Change{}, refusal(enrolment.BadRequest, "the batch is out of bounds")
+	if len(b.Rows) > wire.MaxRows || b.After < 0 || b.Waiting < 0 || len(b.Store) > 100 || len(b.Version) > 100 {
+		return nil, Change{}, refusal(wire.BadRequest, "the batch is out of bounds")
 	}
 	if l.Forked != "" {
 		return nil, Change{}, c.forked(l)
@@ -30,7 +30,7 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 	if b.Store != k.Store {
 		switch {
 		case len(b.Rows) == 0 && b.After == 0: // an empty log
-		case b.After != 0 || b.Prev != (ledger.Hash{}):
+		case b.After != 0 || b.Prev != (wire.Hash{}):
 			return c.fork(l, &b, fmt.Sprintf("its log is another one (%s instead of %s), and is not sent from its beginning", canon.Escape(b.Store), k.Store))
 		case l.has(b.Store):
 			return c.fork(l, &b, "its log is an earlier one of this laptop")
@@ -45,8 +45,8 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 		}
 	}
 	if b.After > k.Seq {
-		no := refusal(enrolment.Gap, "the rows %d to %d are missing here", k.Seq+1, b.After)
-		no.Head = &enrolment.Head{Store: k.Store, Seq: k.Seq, Hash: k.Hash}
+		no := refusal(wire.Gap, "the rows %d to %d are missing here", k.Seq+1, b.After)
+		no.Head = &wire.Head{Store: k.Store, Seq: k.Seq, Hash: wire.Hash(k.Hash)}
 		return nil, change, no
 	}
 	end := b.After + int64(len(b.Rows))
@@ -67,43 +67,43 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 		if row.Seq <= k.Seq {
 			continue
 		}
-		k.Seq, k.Hash = row.Seq, row.Hash
-		change.Rows = append(change.Rows, ledger.Link{Seq: row.Seq, Hash: row.Hash, Seal: ring.Seal(row.Seq, row.Hash), Body: []byte(row.Body)})
+		k.Seq, k.Hash = row.Seq, ledger.Hash(row.Hash)
+		change.Rows = append(change.Rows, ledger.Link{Seq: k.Seq, Hash: k.Hash, Seal: ring.Seal(k.Seq, k.Hash), Body: []byte(row.Body)})
 	}
 	if n := k.Seq - max(k.Noted, k.From); n >= checkpointRows || n > 0 && c.o.Now().Sub(k.NotedAt) >= checkpointAfter {
 		change.Notes = append(change.Notes, Note{Laptop: l.Name, Person: l.Person, What: "rows", Chain: len(l.Chains), Checkpoint: c.checkpoint(l)})
 	}
-	return enrolment.Received{Head: enrolment.Head{Store: k.Store, Seq: k.Seq, Hash: k.Hash}}, change, nil
+	return wire.Received{Head: wire.Head{Store: k.Store, Seq: k.Seq, Hash: wire.Hash(k.Hash)}}, change, nil
 }
 
 // follow checks that the rows of a batch follow from each other, and are records.
-func follow(b *enrolment.Batch) error {
-	prev := b.Prev
+func follow(b *wire.Batch) error {
+	prev := ledger.Hash(b.Prev)
 	for i, row := range b.Rows {
 		seq := b.After + 1 + int64(i)
 		switch {
 		case row.Seq != seq:
-			return refusal(enrolment.Broken, "the batch has row %d in the place of row %d", row.Seq, seq)
+			return refusal(wire.Broken, "the batch has row %d in the place of row %d", row.Seq, seq)
 		case len(row.Body) > ledger.MaxRecord:
-			return refusal(enrolment.Broken, "row %d is larger than a row may be", seq)
-		case ledger.HashRow(b.Store, seq, prev, []byte(row.Body)) != row.Hash:
-			return refusal(enrolment.Broken, "row %d does not follow from the row before: the laptop's log is damaged (codemode-bridge audit verify)", seq)
+			return refusal(wire.Broken, "row %d is larger than a row may be", seq)
+		case ledger.HashRow(b.Store, seq, prev, []byte(row.Body)) != ledger.Hash(row.Hash):
+			return refusal(wire.Broken, "row %d does not follow from the row before: the laptop's log is damaged (codemode-bridge audit verify)", seq)
 		}
 		if _, err := ledger.Decode([]byte(row.Body)); err != nil {
-			return refusal(enrolment.Broken, "row %d is no record", seq)
+			return refusal(wire.Broken, "row %d is no record", seq)
 		}
-		prev = row.Hash
+		prev = ledger.Hash(row.Hash)
 	}
 	return nil
 }
 
 // hashIn returns the hash that a batch has of a row, which is one of its own or the one
 // before.
-func hashIn(b *enrolment.Batch, seq int64) ledger.Hash {
+func hashIn(b *wire.Batch, seq int64) ledger.Hash {
 	if seq == b.After {
-		return b.Prev
+		return ledger.Hash(b.Prev)
 	}
-	return b.Rows[seq-b.After-1].Hash
+	return ledger.Hash(b.Rows[seq-b.After-1].Hash)
 }
 
 // hashAt returns the hash of a row that was taken, or of the one that the chain follows.
@@ -118,7 +118,7 @@ func (c *Centre) hashAt(l *Laptop, seq int64) (ledger.Hash, error) {
 }
 
 // fork notes that a laptop's log is not the one that was here.
-func (c *Centre) fork(l *Laptop, b *enrolment.Batch, why string) (any, Change, error) {
+func (c *Centre) fork(l *Laptop, b *wire.Batch, why string) (any, Change, error) {
 	l.Forked, l.ForkedAt = why, c.o.Now().UTC()
 	end := b.After + int64(len(b.Rows))
 	n := Note{Laptop: l.Name, Person: l.Person, What: "forked", Chain: len(l.Chains), Checkpoint: c.checkpoint(l),
@@ -128,8 +128,8 @@ func (c *Centre) fork(l *Laptop, b *enrolment.Batch, why string) (any, Change, e
 
 func (c *Centre) forked(l *Laptop) error {
 	k := l.Chains[len(l.Chains)-1]
-	no := refusal(enrolment.Forked, "the log of the laptop %s was forked: %s; nothing more is taken until an administrator has seen it and invites it again (codemode-bridge laptops invite --again %s)",
+	no := refusal(wire.Forked, "the log of the laptop %s was forked: %s; nothing more is taken until an administrator has seen it and invites it again (codemode-bridge laptops invite --again %s)",
 		canon.Escape(l.Name), l.Forked, canon.Escape(l.Name))
-	no.Head = &enrolment.Head{Store: k.Store, Seq: k.Seq, Hash: k.Hash}
+	no.Head = &wire.Head{Store: k.Store, Seq: k.Seq, Hash: wire.Hash(k.Hash)}
 	return no
 }

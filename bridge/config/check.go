@@ -189,14 +189,14 @@ func (c *checker) audit() {
 		c.at("/audit/checkpoint", "the checkpoints would be in the log itself", "name another file, best on another disk")
 	}
 	c.store()
-	c.centre()
+	checkCentre(c)
 }
 
 // seed is the form of a centre's key.
 var seed = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
-// centre checks what makes this a centre of laptops.
-func (c *checker) centre() {
+// checkCentre checks what makes this a centre of laptops.
+func checkCentre(c *checker) {
 	const at = "/centre/signingKey"
 	key := c.config.Centre.SigningKey
 	switch {

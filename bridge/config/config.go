@@ -89,10 +89,8 @@ type Config struct {
 	File string `json:"-"`
 	// Digest is of the file's bytes.
 	Digest Digest `json:"-"`
-	// Overlay is the absolute name of the overlay, and OverlayDigest of its
-	// bytes; empty where there is none.
-	Overlay       string `json:"-"`
-	OverlayDigest Digest `json:"-"`
+	// Overlay is the absolute name of the overlay; empty where there is none.
+	Overlay string `json:"-"`
 
 	from origin
 }
@@ -102,6 +100,7 @@ type origin struct {
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
 	text, overlay *string
+	overlayDigest Digest              // of the overlay's bytes
 	places        map[string]position // of every value, by its JSON pointer
 	// The secrets that it names, and those of them that were asked for; again reads it
 	// with others.
@@ -112,6 +111,9 @@ type origin struct {
 
 	ground ground // what no box may have
 }
+
+// OverlayDigest is of the overlay's bytes; zero where there is none.
+func (c *Config) OverlayDigest() Digest { return c.from.overlayDigest }
 
 // Env looks a variable up, as os.LookupEnv does. A nil Env knows none.
 type Env = func(name string) (string, bool)

@@ -88,7 +88,7 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 	if c.Overlay, err = filepath.Abs(o.Name); err != nil {
 		return nil, fmt.Errorf("finding the folder of the overlay %s: %w", o.Name, err)
 	}
-	c.OverlayDigest = sha256.Sum256(o.Data)
+	c.from.overlayDigest = sha256.Sum256(o.Data)
 	text := string(o.Data)
 	c.from.overlay = &text
 	c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {

@@ -339,6 +339,7 @@ var sections = []struct{ heading, definition string }{
 	{"`scripts`", "scripts"},
 	{"`runs`", "runs"},
 	{"`audit`", "audit"},
+	{"`centre`", "centre"},
 	{"`approvals`", "approvals"},
 	{"`approvals.approvers[]`", "approver"},
 	{"`approvals.delegations[]`", "delegation"},

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"codemode-bridge/bridge/enrolment/wire"
 )
 
 // A Client talks to a centre. Its methods may be called concurrently.
@@ -66,32 +68,32 @@ func loopback(host string) bool {
 
 // Enrol makes a key known to a centre, and returns what the laptop keeps. Calling it again
 // with the same code and key returns the same.
-func Enrol(ctx context.Context, address, code string, key ed25519.PrivateKey, from Head, version string, rt http.RoundTripper) (Enrolment, error) {
+func Enrol(ctx context.Context, address, code string, key ed25519.PrivateKey, from wire.Head, version string, rt http.RoundTripper) (Enrolment, error) {
 	address, err := Address(address)
 	if err != nil {
 		return Enrolment{}, err
 	}
-	secret, fingerprint, err := ParseCode(code)
+	secret, fingerprint, err := wire.ParseCode(code)
 	if err != nil {
 		return Enrolment{}, err
 	}
 	c := &Client{address: address, http: transport(rt)}
-	var is Centre
-	status, h, body, stamp, err := c.send(ctx, http.MethodGet, PathCentre, nil, rand.Text())
+	var is wire.Centre
+	status, h, body, stamp, err := c.send(ctx, http.MethodGet, wire.PathCentre, nil, rand.Text())
 	if err != nil {
 		return Enrolment{}, err
 	}
 	if status != http.StatusOK || json.Unmarshal(body, &is) != nil {
 		return Enrolment{}, fmt.Errorf("%s is no centre: it answers %d", address, status)
 	}
-	if Fingerprint(is.Key) != fingerprint || !answerSigned(h, is.Key, "", stamp, status, body) {
+	if wire.Fingerprint(is.Key) != fingerprint || !wire.AnswerSigned(h, is.Key, "", stamp, status, body) {
 		return Enrolment{}, fmt.Errorf("the centre at %s does not have the key that the code names: the code is for another centre, or somebody is in between", address)
 	}
 	c.centre = is.Key
-	e := Enrolling{Code: CodeID(secret), Key: key.Public().(ed25519.PublicKey), From: from, Version: version}
-	e.MAC = CodeMAC(CodeKey(secret), &e)
-	var done Enrolled
-	if err := c.exchange(ctx, PathEnrol, rand.Text(), e, &done); err != nil {
+	e := wire.Enrolling{Code: wire.CodeID(secret), Key: key.Public().(ed25519.PublicKey), From: from, Version: version}
+	e.MAC = wire.CodeMAC(wire.CodeKey(secret), &e)
+	var done wire.Enrolled
+	if err := c.exchange(ctx, wire.PathEnrol, rand.Text(), e, &done); err != nil {
 		return Enrolment{}, err
 	}
 	if done.Laptop == "" {
@@ -101,15 +103,15 @@ func Enrol(ctx context.Context, address, code string, key ed25519.PrivateKey, fr
 }
 
 // Send sends a batch, and returns what the centre has now.
-func (c *Client) Send(ctx context.Context, b Batch) (Head, error) {
-	var done Received
-	err := c.signed(ctx, PathRows, b, &done)
+func (c *Client) Send(ctx context.Context, b wire.Batch) (wire.Head, error) {
+	var done wire.Received
+	err := c.signed(ctx, wire.PathRows, b, &done)
 	return done.Head, err
 }
 
 // Leave tells the centre that the laptop has left.
 func (c *Client) Leave(ctx context.Context) error {
-	return c.signed(ctx, PathLeave, struct{}{}, new(struct{}))
+	return c.signed(ctx, wire.PathLeave, struct{}{}, new(struct{}))
 }
 
 // Skew is how far the centre's clock is ahead, if it has said that ours is off.
@@ -124,15 +126,15 @@ func (c *Client) Skew() time.Duration {
 func (c *Client) signed(ctx context.Context, path string, in, out any) error {
 	for attempt := 0; ; attempt++ {
 		err := c.exchange(ctx, path, c.stamp(), in, out)
-		var r *Refusal
+		var r *wire.Refusal
 		if attempt == 3 || !errors.As(err, &r) {
 			return err
 		}
 		c.mu.Lock()
 		switch {
-		case r.Code == OffClock && !r.Time.IsZero():
+		case r.Code == wire.OffClock && !r.Time.IsZero():
 			c.skew, c.last = time.Until(r.Time), 0
-		case r.Code == Replayed && r.Last > 0:
+		case r.Code == wire.Replayed && r.Last > 0:
 			c.last = max(c.last, r.Last)
 		default:
 			c.mu.Unlock()
@@ -159,11 +161,11 @@ func (c *Client) exchange(ctx context.Context, path, stamp string, in, out any) 
 	if err != nil {
 		return err
 	}
-	if !answerSigned(h, c.centre, c.name, stamp, status, body) {
+	if !wire.AnswerSigned(h, c.centre, c.name, stamp, status, body) {
 		return fmt.Errorf("asking the centre at %s: the answer (status %d) is not signed with the centre's key", c.address, status)
 	}
 	if status != http.StatusOK {
-		r := new(Refusal)
+		r := new(wire.Refusal)
 		if json.Unmarshal(body, r) != nil || r.Code == "" {
 			return fmt.Errorf("asking the centre at %s: it answers %d", c.address, status)
 		}
@@ -181,9 +183,9 @@ func (c *Client) send(ctx context.Context, method, path string, text []byte, sta
 		return 0, nil, nil, "", fmt.Errorf("asking the centre: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(HeaderStamp, stamp)
+	r.Header.Set(wire.HeaderStamp, stamp)
 	if c.key != nil {
-		SignRequest(r.Header, c.key, c.centre, method, path, c.name, stamp, text)
+		wire.SignRequest(r.Header, c.key, c.centre, method, path, c.name, stamp, text)
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {

@@ -1,3 +1,7 @@
+// Package enrolment is the laptop's side of a centre: it enrols a machine with a one-time
+// code, and sends the rows of its audit log up from then on. Package wire has what is
+// said. [Folder] is where a laptop keeps what it knows: its key, the centre's, and how far the
+// centre has its rows.
 package enrolment
 
 import (
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/atomicfile"
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/filelock"
 )
 
@@ -34,19 +39,19 @@ type Enrolment struct {
 	Laptop    string    `json:"laptop"`
 	Person    string    `json:"person"`
 	Enrolled  time.Time `json:"enrolled"`
-	From      Head      `json:"from"` // rows after this one go up
+	From      wire.Head `json:"from"` // rows after this one go up
 }
 
 // A Sent says how far the centre has the rows, and how the last attempt went.
 type Sent struct {
-	Head    Head      `json:"head"` // what the centre has confirmed
-	Waiting int64     `json:"waiting"`
-	Reached time.Time `json:"reached,omitzero"` // the last signed answer that was no error
-	Tried   time.Time `json:"tried,omitzero"`
-	Problem string    `json:"problem,omitempty"` // of the last attempt
-	Reason  Reason    `json:"reason,omitempty"`  // the centre's, if it refused
+	Head    wire.Head   `json:"head"` // what the centre has confirmed
+	Waiting int64       `json:"waiting"`
+	Reached time.Time   `json:"reached,omitzero"` // the last signed answer that was no error
+	Tried   time.Time   `json:"tried,omitzero"`
+	Problem string      `json:"problem,omitempty"` // of the last attempt
+	Reason  wire.Reason `json:"reason,omitempty"`  // the centre's, if it refused
 	// Skew is how far the centre's clock is ahead of this machine's, if that is more than
-	// MaxSkew.
+	// wire.MaxSkew.
 	Skew time.Duration `json:"skew,omitempty"`
 }
 

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"time"
 
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/filelock"
 	"codemode-bridge/bridge/ledger"
 )
@@ -62,7 +62,7 @@ func (s *Sender) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := lookEvery
 		sent, err := s.turn(ctx, time.Since(greeted) >= greetEvery)
-		var refusal *Refusal
+		var refusal *wire.Refusal
 		switch {
 		case errors.Is(err, ErrNotEnrolled), errors.Is(err, filelock.ErrHeld), ctx.Err() != nil:
 			failures = 0
@@ -170,11 +170,11 @@ func (s *Sender) send(ctx context.Context, greet bool) (more, asked bool, err er
 	now := time.Now().UTC()
 	sent.Tried, sent.Problem, sent.Reason, sent.Skew = now, "", "", s.client.Skew()
 	sent.Waiting = b.Waiting + int64(len(b.Rows))
-	var refusal *Refusal
+	var refusal *wire.Refusal
 	switch {
 	case err == nil:
 		sent.Head, sent.Reached, sent.Waiting = head, now, max(0, b.After+int64(len(b.Rows))+b.Waiting-head.Seq)
-	case errors.As(err, &refusal) && refusal.Code == Gap && refusal.Head != nil:
+	case errors.As(err, &refusal) && refusal.Code == wire.Gap && refusal.Head != nil:
 		// The centre has an older copy of what it had: it gets the rows again, if they are here.
 		again := *refusal.Head
 		if b.Store != again.Store || again.Seq >= b.After {
@@ -204,40 +204,40 @@ func (s *Sender) send(ctx context.Context, greet bool) (more, asked bool, err er
 
 // batch reads the rows after the last one that the centre has. If the log was replaced by
 // an older copy, which may have gone on, the centre is shown what is here, and finds out.
-func (s *Sender) batch(ctx context.Context, from Head) (Batch, error) {
-	store, links, err := s.o.Log.LinksAfter(ctx, from.Seq, MaxRows, MaxText)
+func (s *Sender) batch(ctx context.Context, from wire.Head) (wire.Batch, error) {
+	store, links, err := s.o.Log.LinksAfter(ctx, from.Seq, wire.MaxRows, wire.MaxText)
 	if err != nil {
-		return Batch{}, err
+		return wire.Batch{}, err
 	}
 	last, hash, err := s.o.Log.Head(ctx)
 	if err != nil {
-		return Batch{}, err
+		return wire.Batch{}, err
 	}
-	b := Batch{Store: store, After: from.Seq, Prev: from.Hash, Version: s.o.Version}
+	b := wire.Batch{Store: store, After: from.Seq, Prev: from.Hash, Version: s.o.Version}
 	switch {
 	case store != from.Store && from.Store != "": // the damaged log was set aside, and this one begun
-		b.After, b.Prev = 0, ledger.Hash{}
-		_, links, err = s.o.Log.LinksAfter(ctx, 0, MaxRows, MaxText)
+		b.After, b.Prev = 0, wire.Hash{}
+		_, links, err = s.o.Log.LinksAfter(ctx, 0, wire.MaxRows, wire.MaxText)
 	case last < from.Seq:
-		b.After, b.Prev, links = last, hash, nil
+		b.After, b.Prev, links = last, wire.Hash(hash), nil
 	case from.Seq > 0: // as it is here, if it was not pruned: the centre compares
 		var own []ledger.Link
 		if _, own, err = s.o.Log.LinksAfter(ctx, from.Seq-1, 1, 1); len(own) > 0 && own[0].Seq == from.Seq {
-			b.Prev = own[0].Hash
+			b.Prev = wire.Hash(own[0].Hash)
 		}
 	}
 	if err != nil {
-		return Batch{}, err
+		return wire.Batch{}, err
 	}
 	for _, l := range links {
-		b.Rows = append(b.Rows, Row{Seq: l.Seq, Hash: l.Hash, Body: string(l.Body)})
+		b.Rows = append(b.Rows, wire.Row{Seq: l.Seq, Hash: wire.Hash(l.Hash), Body: string(l.Body)})
 	}
 	b.Waiting = max(0, last-b.After-int64(len(b.Rows)))
 	return b, nil
 }
 
 // Waiting returns how many rows of a log the centre has not confirmed.
-func Waiting(ctx context.Context, log Log, sent Head) (int64, error) {
+func Waiting(ctx context.Context, log Log, sent wire.Head) (int64, error) {
 	store, _, err := log.LinksAfter(ctx, sent.Seq, 1, 1)
 	if err != nil {
 		return 0, err
@@ -248,6 +248,3 @@ func Waiting(ctx context.Context, log Log, sent Head) (int64, error) {
 	}
 	return max(0, last-sent.Seq), err
 }
-
-// MakeFolder makes the folder of an enrolment.
-func (f Folder) MakeFolder() error { return os.MkdirAll(string(f), 0o700) }

@@ -109,7 +109,7 @@ func Key(cfg *config.Config) string {
 // Digest returns the digest of the exact text of a configuration, with its overlay.
 func Digest(cfg *config.Config) string {
 	if cfg.Overlay != "" {
-		return cfg.Digest.String() + "+" + cfg.OverlayDigest.String()
+		return cfg.Digest.String() + "+" + cfg.OverlayDigest().String()
 	}
 	return cfg.Digest.String()
 }

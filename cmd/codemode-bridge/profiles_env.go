@@ -87,7 +87,7 @@ func watchFiles(ctx context.Context, con *console, first *config.Config, changed
 	var watching sync.WaitGroup
 	if first.Overlay != "" {
 		watching.Go(func() {
-			watchfile.Watch(ctx, first.Overlay, again, watchfile.Options{Loaded: first.OverlayDigest, Lost: lost})
+			watchfile.Watch(ctx, first.Overlay, again, watchfile.Options{Loaded: first.OverlayDigest(), Lost: lost})
 		})
 	}
 	watchfile.Watch(ctx, first.File, again, watchfile.Options{Loaded: first.Digest, Lost: lost})

@@ -25,6 +25,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
 	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -225,7 +226,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 			o.Hosts = append(o.Hosts, host)
 		}
 	}
-	handler, end, err := laptopscmd.Handler(ctx, laptopscmd.Serving{Config: p.config(), Book: p.recorder.Store(), Record: p.recorder, Logger: p.log}, mcphttp.Handler(p.server, o))
+	handler, end, err := laptopscmd.Handler(ctx, laptopscmd.Serving{Config: p.config(), Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Logger: p.log}, mcphttp.Handler(p.server, o))
 	if err != nil {
 		return err
 	}

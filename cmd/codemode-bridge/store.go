@@ -73,7 +73,7 @@ func storePlace(con *console) (config.Audit, error) {
 
 // laptopsOf and enrollOf are the commands of a centre, and of its laptops.
 func laptopsOf(con *console) *laptopscmd.Centre {
-	return &laptopscmd.Centre{Console: &con.Console, Version: version, Load: con.loadWith(append(storecmd.Pointers, laptopscmd.Pointer)...), Open: quietly}
+	return &laptopscmd.Centre{Console: &con.Console, Version: version, Load: con.loadWith(append(storecmd.Pointers, laptopscmd.Pointer)...), Open: quietly, SQL: storecmd.SQL}
 }
 
 func enrollOf(con *console) *enrollcmd.Laptop {

@@ -11,8 +11,8 @@ import (
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -127,7 +127,7 @@ func (l *Laptop) enroll(ctx context.Context, f enrolment.Folder, book ledger.Boo
 			return err
 		}
 	}
-	if _, _, err := enrolment.ParseCode(code); err != nil {
+	if _, _, err := wire.ParseCode(code); err != nil {
 		return &cli.UsageError{Err: err}
 	}
 	key, err := f.Key(true)
@@ -149,34 +149,34 @@ func (l *Laptop) enroll(ctx context.Context, f enrolment.Folder, book ledger.Boo
 		return err
 	}
 	if l.JSON {
-		return l.PrintJSON(map[string]any{"centre": e.Centre, "centre_key": enrolment.Fingerprint(e.CentreKey), "laptop": e.Laptop, "person": e.Person})
+		return l.PrintJSON(map[string]any{"centre": e.Centre, "centre_key": wire.Fingerprint(e.CentreKey), "laptop": e.Laptop, "person": e.Person})
 	}
-	fmt.Fprintf(l.Out, "this machine is enrolled at %s as %s, of %s; the centre's key is %s\n", e.Centre, e.Laptop, e.Person, enrolment.Fingerprint(e.CentreKey))
+	fmt.Fprintf(l.Out, "this machine is enrolled at %s as %s, of %s; the centre's key is %s\n", e.Centre, e.Laptop, e.Person, wire.Fingerprint(e.CentreKey))
 	l.Told("bridges that run begin to send within seconds; codemode-bridge enroll --status says how far they are")
 	return nil
 }
 
 // start returns the row after which rows are sent: the last one, or, if the machine is
 // enrolled again, the one after which they were sent from the first.
-func start(ctx context.Context, log enrolment.Log, old enrolment.Enrolment) (enrolment.Head, error) {
+func start(ctx context.Context, log enrolment.Log, old enrolment.Enrolment) (wire.Head, error) {
 	last, hash, err := log.Head(ctx)
 	if err != nil {
-		return enrolment.Head{}, err
+		return wire.Head{}, err
 	}
 	store, links, err := log.LinksAfter(ctx, old.From.Seq, 1, 1)
 	if err != nil {
-		return enrolment.Head{}, err
+		return wire.Head{}, err
 	}
 	if old.Laptop != "" && store == old.From.Store && len(links) > 0 && links[0].Seq == old.From.Seq+1 &&
-		ledger.HashRow(store, links[0].Seq, old.From.Hash, links[0].Body) == links[0].Hash {
+		ledger.HashRow(store, links[0].Seq, ledger.Hash(old.From.Hash), links[0].Body) == links[0].Hash {
 		return old.From, nil
 	}
-	return enrolment.Head{Store: store, Seq: last, Hash: hash}, nil
+	return wire.Head{Store: store, Seq: last, Hash: wire.Hash(hash)}, nil
 }
 
 // record notes in the machine's own log that it was enrolled, or has left.
 func record(ctx context.Context, book ledger.Book, what string, e enrolment.Enrolment, why string) error {
-	detail := map[string]string{"what": what, "laptop": e.Laptop, "person": e.Person, "centre": e.Centre, "centre_key": enrolment.Fingerprint(e.CentreKey)}
+	detail := map[string]string{"what": what, "laptop": e.Laptop, "person": e.Person, "centre": e.Centre, "centre_key": wire.Fingerprint(e.CentreKey)}
 	if why != "" {
 		detail["why"] = why
 	}
@@ -246,7 +246,7 @@ func (l *Laptop) status(ctx context.Context, f enrolment.Folder, book ledger.Boo
 	if err != nil {
 		return err
 	}
-	is := standing{Enrolled: true, Centre: e.Centre, CentreKey: enrolment.Fingerprint(e.CentreKey), Laptop: e.Laptop, Person: e.Person, Since: &e.Enrolled,
+	is := standing{Enrolled: true, Centre: e.Centre, CentreKey: wire.Fingerprint(e.CentreKey), Laptop: e.Laptop, Person: e.Person, Since: &e.Enrolled,
 		Sent: sent.Head.Seq, Waiting: waiting, Problem: sent.Problem, Reason: string(sent.Reason)}
 	if !sent.Reached.IsZero() {
 		is.Reached = &sent.Reached
@@ -293,8 +293,18 @@ func stands(ctx context.Context, f enrolment.Folder, book ledger.Book) (e enrolm
 	return e, sent, waiting, err
 }
 
-// ForDoctor says how it stands with the centre.
-func (l *Laptop) ForDoctor(ctx context.Context, place config.Audit) (is doctor.CentreState, err error) {
+// A State is how it stands with the centre.
+type State struct {
+	Centre        string // empty: this machine is enrolled at none
+	Last, Waiting int64
+	Reached       time.Time
+	Problem       string
+	Final         bool // only a person can end the problem
+	Skew          time.Duration
+}
+
+// Look says how it stands with the centre.
+func (l *Laptop) Look(ctx context.Context, place config.Audit) (is State, err error) {
 	f := enrolment.FolderOf(place.Path)
 	if _, err := f.Enrolment(); errors.Is(err, enrolment.ErrNotEnrolled) {
 		return is, nil
@@ -308,6 +318,6 @@ func (l *Laptop) ForDoctor(ctx context.Context, place config.Audit) (is doctor.C
 	if err != nil {
 		return is, err
 	}
-	final := (&enrolment.Refusal{Code: sent.Reason}).Final()
-	return doctor.CentreState{Centre: e.Centre, Last: sent.Head.Seq, Waiting: waiting, Reached: sent.Reached, Problem: sent.Problem, Final: final, Skew: sent.Skew}, nil
+	final := (&wire.Refusal{Code: sent.Reason}).Final()
+	return State{Centre: e.Centre, Last: sent.Head.Seq, Waiting: waiting, Reached: sent.Reached, Problem: sent.Problem, Final: final, Skew: sent.Skew}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/centre"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -30,6 +30,7 @@ type Centre struct {
 	// name.
 	Load func(ctx context.Context) (*config.Config, error)
 	Open func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error)
+	SQL  Database
 }
 
 // Pointer is where a configuration has the centre's key.
@@ -66,7 +67,7 @@ func (c *Centre) with(ctx context.Context, writes bool, do func(context.Context,
 		return err
 	}
 	defer func() { err = errors.Join(err, v.book.Close()) }()
-	if v.store, err = open(ctx, cfg.Audit); err != nil {
+	if v.store, err = open(ctx, cfg.Audit, c.SQL); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, v.store.Close()) }()
@@ -113,13 +114,13 @@ func (c *Centre) invite() *cobra.Command {
 				}
 			}
 			return c.with(cmd.Context(), true, func(ctx context.Context, v *view) error {
-				text := enrolment.NewCode(v.key.Public().(ed25519.PublicKey))
-				secret, _, err := enrolment.ParseCode(text)
+				text := wire.NewCode(v.key.Public().(ed25519.PublicKey))
+				secret, _, err := wire.ParseCode(text)
 				if err != nil {
 					return err
 				}
 				now := time.Now()
-				code.ID, code.Key, code.Until = enrolment.CodeID(secret), enrolment.CodeKey(secret), now.Add(centre.CodeTime)
+				code.ID, code.Key, code.Until = wire.CodeID(secret), wire.CodeKey(secret), now.Add(centre.CodeTime)
 				if code, err = v.store.Invite(ctx, code, again, now); err != nil {
 					return known(args[0], err)
 				}

@@ -18,9 +18,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/enrolment"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/cmd/codemode-bridge/cli"
-	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
 // seals is the name of the key of the centre's store with which laptops' rows are sealed.
@@ -29,10 +27,13 @@ const seals = "laptops"
 // File is where the laptops of a store in files are kept.
 func File(place config.Audit) string { return filepath.Join(filepath.Dir(place.Path), "laptops.db") }
 
+// A Database opens the database that keeps the records, for tables beside them.
+type Database func(place config.Audit) (*sql.DB, error)
+
 // open opens the laptops that are kept beside the records.
-func open(ctx context.Context, place config.Audit) (*centre.Store, error) {
-	if storecmd.InDatabase(place) {
-		db, err := pgstore.SQL(storecmd.Database(place))
+func open(ctx context.Context, place config.Audit, database Database) (*centre.Store, error) {
+	if !place.Store.IsZero() {
+		db, err := database(place)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +73,7 @@ type Serving struct {
 	Config *config.Config
 	Book   ledger.Store    // the bridge's own records
 	Record ledger.Recorder // into it
+	SQL    Database
 	Logger *slog.Logger
 }
 
@@ -93,7 +95,7 @@ func Handler(ctx context.Context, s Serving, next http.Handler) (h http.Handler,
 	if err != nil {
 		return nil, nil, fmt.Errorf("serving laptops: %w", err)
 	}
-	store, err := open(ctx, s.Config.Audit)
+	store, err := open(ctx, s.Config.Audit, s.SQL)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -52,7 +52,7 @@ type Told struct {
 
 // Fingerprint tells configurations apart by the bytes of their files.
 func Fingerprint(cfg *config.Config) string {
-	return fmt.Sprintf("%v %s %v", cfg.Digest, cfg.Overlay, cfg.OverlayDigest)
+	return fmt.Sprintf("%v %s %v", cfg.Digest, cfg.Overlay, cfg.OverlayDigest())
 }
 
 // withheld stands for a link to log in.

@@ -1,7 +1,4 @@
-// Package enrolment is the laptop's side of a centre: it enrols a machine with a one-time
-// code, and sends the rows of its audit log up from then on.
-//
-// # On the wire
+// Package wire is what enrolled laptops and their centre say to each other.
 //
 // A laptop has an Ed25519 key, made when it is enrolled and known to the centre by name. It
 // signs every request over method, path, body, its own name and a stamp: the time in
@@ -17,12 +14,7 @@
 // digest of the centre's key. The laptop talks to no centre with another key, and what it
 // says of its own key is authenticated with the secret: whoever is in between learns
 // nothing that enrols another key.
-//
-// # On disk
-//
-// [Folder] is where a laptop keeps what it knows: its key, the centre's, and how far the
-// centre has its rows.
-package enrolment
+package wire
 
 import (
 	"crypto/ed25519"
@@ -37,8 +29,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"codemode-bridge/bridge/ledger"
 )
 
 // Paths of the endpoints.
@@ -60,19 +50,37 @@ const (
 const (
 	MaxRows = 500
 	MaxText = 1 << 20 // bytes of rows, after which no further one is added
-	// MaxBody is what a request has at most: MaxText and one more row, as JSON.
-	MaxBody = 2*(MaxText+ledger.MaxRecord) + 1<<20
+	// MaxRow is what one row has at most, and MaxBody a request: MaxText and one more row, as JSON.
+	MaxRow  = 4 << 20
+	MaxBody = 2*(MaxText+MaxRow) + 1<<20
 )
 
 // MaxSkew is how far the clocks may be apart. A laptop whose clock is farther off learns the
 // centre's time from a signed refusal, and goes by that.
 const MaxSkew = 5 * time.Minute
 
+// A Hash identifies a row and all rows before it, as in package ledger; as text it has 64
+// hexadecimal digits.
+type Hash [sha256.Size]byte
+
+// MarshalText returns the digits.
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hash) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(h) {
+		return fmt.Errorf("%.80q is no hash: want %d hexadecimal digits", text, 2*len(h))
+	}
+	copy(h[:], b)
+	return nil
+}
+
 // A Head is the last row that somebody has of a log.
 type Head struct {
-	Store string      `json:"store"` // the log's id
-	Seq   int64       `json:"seq"`
-	Hash  ledger.Hash `json:"hash"`
+	Store string `json:"store"` // the log's id
+	Seq   int64  `json:"seq"`
+	Hash  Hash   `json:"hash"`
 }
 
 // A Centre answers PathCentre.
@@ -82,11 +90,11 @@ type Centre struct {
 
 // An Enrolling is a request to make a key known.
 type Enrolling struct {
-	Code    string      `json:"code"` // CodeID
-	Key     []byte      `json:"key"`
-	MAC     ledger.Hash `json:"mac"` // of the key and From; see CodeMAC
-	From    Head        `json:"from"`
-	Version string      `json:"version"` // of the program
+	Code    string `json:"code"` // CodeID
+	Key     []byte `json:"key"`
+	MAC     Hash   `json:"mac"` // of the key and From; see CodeMAC
+	From    Head   `json:"from"`
+	Version string `json:"version"` // of the program
 }
 
 // An Enrolled is the answer.
@@ -97,19 +105,19 @@ type Enrolled struct {
 
 // A Batch is rows of a log, in order and without a gap, that follow the row After.
 type Batch struct {
-	Store   string      `json:"store"`
-	After   int64       `json:"after"`
-	Prev    ledger.Hash `json:"prev"` // the hash of the row After
-	Rows    []Row       `json:"rows,omitempty"`
-	Waiting int64       `json:"waiting"` // rows that come after these
-	Version string      `json:"version"`
+	Store   string `json:"store"`
+	After   int64  `json:"after"`
+	Prev    Hash   `json:"prev"` // the hash of the row After
+	Rows    []Row  `json:"rows,omitempty"`
+	Waiting int64  `json:"waiting"` // rows that come after these
+	Version string `json:"version"`
 }
 
 // A Row is a row as it is kept: Body is the record's JSON text, byte for byte.
 type Row struct {
-	Seq  int64       `json:"seq"`
-	Hash ledger.Hash `json:"hash"`
-	Body string      `json:"body"`
+	Seq  int64  `json:"seq"`
+	Hash Hash   `json:"hash"`
+	Body string `json:"body"`
 }
 
 // A Received answers a batch: what the centre has now.
@@ -187,9 +195,9 @@ func derived(secret, purpose string) []byte {
 }
 
 // CodeMAC authenticates what a laptop says of itself when it is enrolled.
-func CodeMAC(codeKey []byte, e *Enrolling) (sum ledger.Hash) {
+func CodeMAC(codeKey []byte, e *Enrolling) (sum Hash) {
 	m := hmac.New(sha256.New, codeKey)
-	fmt.Fprintf(m, "codemode-bridge enrol 1\n%x\n%q\n%d\n%s", e.Key, e.From.Store, e.From.Seq, e.From.Hash)
+	fmt.Fprintf(m, "codemode-bridge enrol 1\n%x\n%q\n%d\n%x", e.Key, e.From.Store, e.From.Seq, e.From.Hash[:])
 	m.Sum(sum[:0])
 	return sum
 }
@@ -223,8 +231,8 @@ func SignAnswer(h http.Header, key ed25519.PrivateKey, asked http.Header, status
 	h.Set(HeaderSignature, base64.StdEncoding.EncodeToString(ed25519.Sign(key, answerText(asked.Get(HeaderLaptop), asked.Get(HeaderStamp), status, body))))
 }
 
-// answerSigned reports whether an answer is signed with the centre's key.
-func answerSigned(h http.Header, key ed25519.PublicKey, laptop, stamp string, status int, body []byte) bool {
+// AnswerSigned reports whether an answer is signed with the centre's key.
+func AnswerSigned(h http.Header, key ed25519.PublicKey, laptop, stamp string, status int, body []byte) bool {
 	sig, err := base64.StdEncoding.DecodeString(h.Get(HeaderSignature))
 	return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, answerText(laptop, stamp, status, body), sig)
 }
