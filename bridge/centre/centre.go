@@ -170,9 +170,10 @@ func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done wire.Enr
 	if err != nil {
 		return done, err
 	}
-	if len(e.Key) != ed25519.PublicKeySize || e.From.Seq < 0 || len(e.From.Store) > 100 || len(e.Version) > 100 {
+	if len(e.Key) != ed25519.PublicKeySize || e.From.Seq < 0 || !storeID.MatchString(e.From.Store) || len(e.Version) > 100 {
 		return done, refusal(wire.BadRequest, "the request is not what this release understands")
 	}
+	chain, begins := 0, ""
 	now, fresh, from := c.o.Now().UTC(), false, ledger.Hash(e.From.Hash)
 	err = c.o.Store.Enrol(r.Context(), e.Code, func(code *Code, before *Laptop) (*Laptop, error) {
 		want := wire.Hash{}
@@ -197,7 +198,7 @@ func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done wire.Enr
 		}
 		l.Key, l.Enrolled, l.Seen, l.Version, fresh = e.Key, now, now, e.Version, true
 		l.Chains = append(l.Chains, Chain{Store: e.From.Store, From: e.From.Seq, FromHash: from, Seq: e.From.Seq, Hash: from, Began: now})
-		code.UsedBy = e.Key
+		code.UsedBy, chain, begins = e.Key, len(l.Chains), c.begins(l)
 		done = wire.Enrolled{Laptop: l.Name, Person: l.Person}
 		return l, nil
 	})
@@ -209,7 +210,7 @@ func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done wire.Enr
 		c.note(r.Context(), Note{What: "enrolment refused", Why: no.Message, From: r.RemoteAddr}, ledger.Refused)
 	}
 	if err == nil && fresh {
-		c.note(r.Context(), Note{Laptop: done.Laptop, Person: done.Person, What: "enrolled", From: r.RemoteAddr}, ledger.Done)
+		c.note(r.Context(), Note{Laptop: done.Laptop, Person: done.Person, What: "enrolled", From: r.RemoteAddr, Chain: chain, Begins: begins}, ledger.Done)
 	}
 	return done, err
 }
@@ -221,6 +222,8 @@ type Note struct {
 	What   string `json:"what"`
 	From   string `json:"from,omitempty"` // the address of the request
 	Chain  int    `json:"chain,omitempty"`
+	// Begins is a [ledger.Checkpoint] of the row after which the chain begins.
+	Begins string `json:"begins,omitempty"`
 	Why    string `json:"why,omitempty"`
 	// Checkpoint is a [ledger.Checkpoint] of the laptop's rows, signed with the centre's key.
 	Checkpoint string `json:"checkpoint,omitempty"`
@@ -316,6 +319,14 @@ func (c *Centre) leave(l *Laptop, _ []byte, r *http.Request) (any, Change, error
 	now := c.o.Now().UTC()
 	l.Left = &now
 	return struct{}{}, Change{Notes: []Note{{Laptop: l.Name, Person: l.Person, What: "left", From: r.RemoteAddr, Chain: len(l.Chains), Checkpoint: c.checkpoint(l)}}}, nil
+}
+
+// begins signs the row after which the last chain begins.
+func (c *Centre) begins(l *Laptop) string {
+	k := l.Chains[len(l.Chains)-1]
+	point := ledger.Checkpoint{Store: k.Store, Seq: k.From, Hash: k.FromHash, Time: k.Began}
+	point.Sign(c.o.Seal)
+	return point.String()
 }
 
 // checkpoint signs the last row of a laptop.

@@ -622,7 +622,7 @@ func TestStolenCode(t *testing.T) {
 		refused := func(code string, want wire.Reason) {
 			t.Helper()
 			var r *wire.Refusal
-			if err := s.enrolWith(code, enrolment.Folder(t.TempDir()), new(log)); !errors.As(err, &r) || r.Code != want {
+			if err := s.enrolWith(code, enrolment.Folder(t.TempDir()), &log{store: "log-9"}); !errors.As(err, &r) || r.Code != want {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}
@@ -639,10 +639,10 @@ func TestStolenCode(t *testing.T) {
 		refused(late, wire.BadCode)
 		good := s.invite("cat", "", false)
 		for range wrongBurst {
-			s.enrolWith(wire.NewCode(centreKey.Public().(ed25519.PublicKey)), enrolment.Folder(t.TempDir()), new(log))
+			s.enrolWith(wire.NewCode(centreKey.Public().(ed25519.PublicKey)), enrolment.Folder(t.TempDir()), &log{store: "log-9"})
 		}
 		refused(wire.NewCode(centreKey.Public().(ed25519.PublicKey)), wire.TooMany)
-		if err := s.enrolWith(good, enrolment.Folder(t.TempDir()), new(log)); err != nil {
+		if err := s.enrolWith(good, enrolment.Folder(t.TempDir()), &log{store: "log-9"}); err != nil {
 			t.Errorf("the right code: %v", err)
 		}
 		all, err := s.store.Laptops(t.Context())
@@ -656,7 +656,7 @@ func TestStolenCode(t *testing.T) {
 func TestNames(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
 		for range 2 {
-			if err := s.enrolWith(s.invite("ann", "", false), enrolment.Folder(t.TempDir()), new(log)); err != nil {
+			if err := s.enrolWith(s.invite("ann", "", false), enrolment.Folder(t.TempDir()), &log{store: "log-9"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -822,6 +822,21 @@ func TestVerifyFinds(t *testing.T) {
 			})
 		})
 	}
+	t.Run("the beginning, and where it began with it", func(t *testing.T) {
+		staged(t, func(t *testing.T, s *stage) {
+			s.enrol()
+			s.log.write(many(9, "row")...)
+			s.during(time.Minute, s.log)
+			s.store.Change(t.Context(), "ann", func(l *Laptop) ([]ledger.Link, error) {
+				l.Chains[0].From, l.Chains[0].FromHash = 5, s.log.links[4].Hash
+				return nil, nil
+			})
+			s.store.db.Exec("DELETE FROM laptop_rows WHERE seq <= 5")
+			if r := s.verify(); r.Whole || r.Kind != ledger.Removed {
+				t.Errorf("%+v", r)
+			}
+		})
+	})
 	t.Run("cut, and the laptop's last row with it", func(t *testing.T) {
 		staged(t, func(t *testing.T, s *stage) {
 			s.enrol()

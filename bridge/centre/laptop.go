@@ -80,10 +80,13 @@ type Code struct {
 }
 
 // Verify reads all rows of a laptop's chain, by its number from 1, and says whether they are
-// what was taken. Noted are the checkpoints of the chain in the centre's log.
-func Verify(ctx context.Context, s *Store, l *Laptop, chain int, seal []byte, noted []ledger.Checkpoint) (ledger.Report, error) {
+// what was taken. Noted is what the centre's log says of the chain.
+func Verify(ctx context.Context, s *Store, l *Laptop, chain int, seal []byte, noted Notes) (ledger.Report, error) {
 	k := l.Chains[chain-1]
-	c := ledger.NewChecker(k.Store, seal, noted...)
+	if b := noted.Begins; b != nil && (b.Store != k.Store || b.Seq != k.From || b.Hash != k.FromHash || !b.SignedWith(seal)) {
+		return ledger.Report{Bad: b.Seq + 1, Kind: ledger.Removed, Message: fmt.Sprintf("it begins after row %d, and when it was begun that was row %d", k.From, b.Seq)}, nil
+	}
+	c := ledger.NewChecker(k.Store, seal, noted.Points...)
 	c.After(k.From, k.FromHash)
 	for link, err := range s.Rows(ctx, l.Name, chain, 0) {
 		if err != nil {
@@ -106,21 +109,35 @@ type Reader interface {
 	Rows(ctx context.Context, q ledger.Query) iter.Seq2[ledger.Row, error]
 }
 
-// Noted returns the checkpoints that the centre's own log has of a laptop's chain.
-func Noted(ctx context.Context, log Reader, laptop string, chain int) (noted []ledger.Checkpoint, err error) {
+// Notes are what the centre's own log says of a laptop's chain.
+type Notes struct {
+	Begins *ledger.Checkpoint // the row after which it begins; nil if that was pruned
+	Points []ledger.Checkpoint
+}
+
+// Noted reads them.
+func Noted(ctx context.Context, log Reader, laptop string, chain int) (noted Notes, err error) {
 	for row, err := range log.Rows(ctx, ledger.Query{Events: []ledger.Event{ledger.Laptop}}) {
 		if err != nil {
-			return nil, err
+			return noted, err
 		}
 		var n Note
-		if json.Unmarshal(row.Record.Detail, &n) != nil || n.Laptop != laptop || n.Chain != chain || n.Checkpoint == "" {
+		if json.Unmarshal(row.Record.Detail, &n) != nil || n.Laptop != laptop || n.Chain != chain {
 			continue
 		}
-		c, err := ledger.ParseCheckpoint(n.Checkpoint)
-		if err != nil {
-			return nil, fmt.Errorf("row %d: %w", row.Seq, err)
+		for text, keep := range map[string]func(ledger.Checkpoint){
+			n.Begins:     func(c ledger.Checkpoint) { noted.Begins = &c },
+			n.Checkpoint: func(c ledger.Checkpoint) { noted.Points = append(noted.Points, c) },
+		} {
+			if text == "" {
+				continue
+			}
+			c, err := ledger.ParseCheckpoint(text)
+			if err != nil {
+				return noted, fmt.Errorf("row %d of the centre's log: %w", row.Seq, err)
+			}
+			keep(c)
 		}
-		noted = append(noted, c)
 	}
 	return noted, nil
 }

@@ -3,11 +3,15 @@ package centre
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
 )
+
+// storeID is what a log's id may be: it stands in checkpoints.
+var storeID = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
 
 // rows takes a batch.
 func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, error) {
@@ -15,7 +19,7 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 	if err := parsed(text, &b); err != nil {
 		return nil, Change{}, err
 	}
-	if len(b.Rows) > wire.MaxRows || b.After < 0 || b.Waiting < 0 || len(b.Store) > 100 || len(b.Version) > 100 {
+	if len(b.Rows) > wire.MaxRows || b.After < 0 || b.Waiting < 0 || !storeID.MatchString(b.Store) || len(b.Version) > 100 {
 		return nil, Change{}, refusal(wire.BadRequest, "the batch is out of bounds")
 	}
 	if l.Forked != "" {
@@ -29,20 +33,16 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 	k := &l.Chains[len(l.Chains)-1]
 	if b.Store != k.Store {
 		switch {
-		case len(b.Rows) == 0 && b.After == 0: // an empty log
 		case b.After != 0 || b.Prev != (wire.Hash{}):
 			return c.fork(l, &b, fmt.Sprintf("its log is another one (%s instead of %s), and is not sent from its beginning", canon.Escape(b.Store), k.Store))
 		case l.has(b.Store):
 			return c.fork(l, &b, "its log is an earlier one of this laptop")
 		}
-		if k.Store == "" && k.Seq == 0 && k.From == 0 { // it was enrolled before it had a log
-			k.Store = b.Store
-		} else {
-			change.Notes = append(change.Notes, Note{Laptop: l.Name, Person: l.Person, What: "began a new log", Chain: len(l.Chains), Checkpoint: c.checkpoint(l),
-				Why: "as after codemode-bridge audit repair: its first rows say why"})
-			l.Chains = append(l.Chains, Chain{Store: b.Store, Began: c.o.Now().UTC()})
-			k = &l.Chains[len(l.Chains)-1]
-		}
+		last := c.checkpoint(l)
+		l.Chains = append(l.Chains, Chain{Store: b.Store, Began: c.o.Now().UTC()})
+		k = &l.Chains[len(l.Chains)-1]
+		change.Notes = append(change.Notes, Note{Laptop: l.Name, Person: l.Person, What: "rows", Chain: len(l.Chains) - 1, Checkpoint: last},
+			Note{Laptop: l.Name, Person: l.Person, What: "began a new log", Chain: len(l.Chains), Begins: c.begins(l), Why: "as after codemode-bridge audit repair: its first rows say why"})
 	}
 	if b.After > k.Seq {
 		no := refusal(wire.Gap, "the rows %d to %d are missing here", k.Seq+1, b.After)

@@ -365,6 +365,9 @@ func TestLooseningsOfEveryKeyAreHeld(t *testing.T) {
 		a := f.app("config.json", "")
 		home := a.Env
 		a.Env = func(name string) (string, bool) { // a variable with a secret holds its own name
+			if strings.HasSuffix(name, "_CENTRE_KEY") {
+				return fmt.Sprintf("%064x", len(name)), true
+			}
 			if strings.HasPrefix(name, "A_") || strings.HasPrefix(name, "ANOTHER_") {
 				return "its value is " + strings.ToLower(name), true
 			}

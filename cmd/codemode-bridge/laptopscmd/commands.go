@@ -299,7 +299,7 @@ func (c *Centre) verify() *cobra.Command {
 						if err != nil {
 							return err
 						}
-						all, whole = append(all, verified{l.Name, chain, r.Whole, r.Rows, r.Bad, r.Message, len(noted)}), whole && r.Whole
+						all, whole = append(all, verified{l.Name, chain, r.Whole, r.Rows, r.Bad, r.Message, len(noted.Points)}), whole && r.Whole
 					}
 				}
 				if c.JSON {
