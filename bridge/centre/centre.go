@@ -256,15 +256,19 @@ type Change struct {
 // than every earlier one.
 func (c *Centre) signed(serve handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		text, err := body(w, r, wire.MaxBody)
+		name := r.Header.Get(wire.HeaderLaptop)
+		var text []byte
+		_, err := c.o.Store.Laptop(r.Context(), name) // before the body, which may be large
+		if err == nil {
+			text, err = body(w, r, wire.MaxBody)
+		}
 		if err != nil {
-			c.refuse(w, r, err)
+			c.refuse(w, r, unknown(name, err))
 			return
 		}
 		var out any
 		var refused error
 		var notes []Note
-		name := r.Header.Get(wire.HeaderLaptop)
 		err = c.o.Store.Change(r.Context(), name, func(l *Laptop) (rows []ledger.Link, err error) {
 			if err := c.admit(l, r, text); err != nil {
 				return nil, err
@@ -274,9 +278,7 @@ func (c *Centre) signed(serve handler) http.HandlerFunc {
 			notes = change.Notes
 			return change.Rows, nil
 		})
-		if errors.Is(err, ErrUnknown) {
-			err = refusal(wire.Unknown, "it knows no laptop called %q", canon.Escape(name))
-		}
+		err = unknown(name, err)
 		if err == nil {
 			for _, n := range notes {
 				c.note(r.Context(), n, ledger.Done)
@@ -289,6 +291,14 @@ func (c *Centre) signed(serve handler) http.HandlerFunc {
 		}
 		c.answer(w, r, http.StatusOK, out)
 	}
+}
+
+// unknown makes ErrUnknown a refusal.
+func unknown(name string, err error) error {
+	if errors.Is(err, ErrUnknown) {
+		return refusal(wire.Unknown, "it knows no laptop called %q", canon.Escape(name))
+	}
+	return err
 }
 
 // admit checks who sent a request, and when.

@@ -79,6 +79,12 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
+// Once sends what is there now. Err is [filelock.ErrHeld] if another process sends.
+func (s *Sender) Once(ctx context.Context) error {
+	_, err := s.turn(ctx, true)
+	return err
+}
+
 // pause waits, and not to the end if the machine is enrolled anew meanwhile.
 func (s *Sender) pause(ctx context.Context, wait time.Duration) {
 	until := time.Now().Add(wait)

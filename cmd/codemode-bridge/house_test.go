@@ -212,7 +212,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/cautions":     {"bridge/canon", "bridge/config", "bridge/jsonc"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},
 	"cmd/codemode-bridge/evalcmd":      {"bridge/approval", "bridge/canon", "bridge/evalview", "bridge/scripts", "cmd/codemode-bridge/cli"},
-	"cmd/codemode-bridge/enrollcmd":    {"bridge/audit", "bridge/config", "bridge/enrolment", "bridge/enrolment/wire", "bridge/ledger", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/enrollcmd":    {"bridge/audit", "bridge/config", "bridge/enrolment", "bridge/enrolment/wire", "bridge/filelock", "bridge/ledger", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/laptopscmd":   {"bridge/audit", "bridge/centre", "bridge/config", "bridge/enrolment", "bridge/enrolment/wire", "bridge/ledger", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/pagecmd":      {"bridge/canon", "bridge/config", "bridge/login", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/running":      {"bridge/canon", "bridge/config", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/enrolment"
 	"codemode-bridge/bridge/enrolment/wire"
+	"codemode-bridge/bridge/filelock"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
@@ -152,7 +153,11 @@ func (l *Laptop) enroll(ctx context.Context, f enrolment.Folder, book ledger.Boo
 		return l.PrintJSON(map[string]any{"centre": e.Centre, "centre_key": wire.Fingerprint(e.CentreKey), "laptop": e.Laptop, "person": e.Person})
 	}
 	fmt.Fprintf(l.Out, "this machine is enrolled at %s as %s, of %s; the centre's key is %s\n", e.Centre, e.Laptop, e.Person, wire.Fingerprint(e.CentreKey))
-	l.Told("bridges that run begin to send within seconds; codemode-bridge enroll --status says how far they are")
+	err = enrolment.NewSender(enrolment.Options{Folder: f, Log: log, Version: l.Version}).Once(ctx)
+	if err != nil && !errors.Is(err, filelock.ErrHeld) {
+		fmt.Fprintf(l.Err, "nothing was sent yet: %v\n", err)
+	}
+	l.Told("bridges that run send from now on; codemode-bridge enroll --status says how far they are")
 	return nil
 }
 
