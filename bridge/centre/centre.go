@@ -27,6 +27,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/ledger"
@@ -46,11 +47,14 @@ const (
 
 // Options are what a centre works with.
 type Options struct {
-	Store   *Store
-	Key     ed25519.PrivateKey // signs answers
-	Seal    []byte             // the key that rows are sealed with
-	Record  ledger.Recorder    // the centre's own audit log
-	Now     func() time.Time   // nil is time.Now
+	Store  *Store
+	Key    ed25519.PrivateKey // signs answers
+	Seal   []byte             // the key that rows are sealed with
+	Record ledger.Recorder    // the centre's own audit log
+	Now    func() time.Time   // nil is time.Now
+	// Policy is the file of the document of policy for laptops, beside which, with .sig at
+	// its end, is who signed it; empty if there is none. Both are read each time.
+	Policy  string
 	Logger  *slog.Logger
 	Version string
 }
@@ -72,6 +76,10 @@ func New(o Options) *Centre {
 	}
 	c := &Centre{o: o, mux: http.NewServeMux(), wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)}
 	c.mux.HandleFunc("GET "+wire.PathCentre, c.about)
+	if o.Policy != "" {
+		c.mux.HandleFunc("GET "+wire.PathPolicy, c.file(o.Policy))
+		c.mux.HandleFunc("GET "+wire.PathPolicySig, c.file(o.Policy+".sig"))
+	}
 	c.mux.HandleFunc("POST "+wire.PathEnrol, c.enrol)
 	c.mux.HandleFunc("POST "+wire.PathRows, c.signed(c.rows))
 	c.mux.HandleFunc("POST "+wire.PathLeave, c.signed(c.leave))
@@ -153,12 +161,54 @@ func parsed(text []byte, into any) error {
 // enrol makes a key known. The same code and key give the same answer, for as long as the
 // code is good, since the first may have been lost.
 func (c *Centre) enrol(w http.ResponseWriter, r *http.Request) {
-	done, err := c.enrolled(w, r)
+	var key string
+	var err error
+	if c.o.Policy != "" {
+		key, err = policyKey(c.o.Policy)
+	}
+	var done wire.Enrolled
+	if err == nil {
+		done, err = c.enrolled(w, r)
+	}
 	if err != nil {
 		c.refuse(w, r, err)
 		return
 	}
+	done.PolicyKey = key
 	c.answer(w, r, http.StatusOK, done)
+}
+
+// maxPolicy bounds a document of policy.
+const maxPolicy = 1 << 20
+
+// file serves a file as it is now.
+func (c *Centre) file(path string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := atomicfile.Read(path, maxPolicy)
+		if err != nil {
+			c.o.Logger.Error("serving the policy of laptops", "err", err)
+			http.Error(w, "the policy cannot be read now", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(text) // whoever does not read it asks again
+	}
+}
+
+// policyKey returns the key that, by what is beside it, signed a document of policy.
+func policyKey(policy string) (string, error) {
+	text, err := atomicfile.Read(policy+".sig", maxPolicy)
+	var by struct{ Key string }
+	if err == nil {
+		err = json.Unmarshal(text, &by)
+	}
+	if err == nil && by.Key == "" {
+		err = errors.New("it names no key")
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading who signed the policy of laptops (%s.sig): %w", policy, err)
+	}
+	return by.Key, nil
 }
 
 func (c *Centre) enrolled(w http.ResponseWriter, r *http.Request) (done wire.Enrolled, err error) {

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,12 +79,12 @@ func (l *log) Head(context.Context) (int64, ledger.Hash, error) {
 
 // A line carries requests to a centre, as long as nothing disturbs it.
 type line struct {
-	to      http.Handler
-	disturb func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error)
+	to http.Handler
 
-	mu  sync.Mutex
-	all []string // the requests' paths
-	raw []*http.Request
+	mu      sync.Mutex
+	disturb func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error)
+	all     []string // the requests' paths
+	raw     []*http.Request
 }
 
 func (w *line) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -97,6 +98,7 @@ func (w *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	again := r.Clone(context.Background())
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	w.raw = append(w.raw, again)
+	disturb := w.disturb
 	w.mu.Unlock()
 	carry := func() *http.Response {
 		in := httptest.NewRequest(r.Method, r.URL.String(), bytes.NewReader(body))
@@ -105,10 +107,30 @@ func (w *line) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.to.ServeHTTP(out, in)
 		return out.Result()
 	}
-	if w.disturb != nil {
-		return w.disturb(n, r, carry)
+	if disturb != nil {
+		return disturb(n, r, carry)
 	}
 	return carry(), nil
+}
+
+// request returns the nth request, from 1.
+func (w *line) request(n int) *http.Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.raw[n-1]
+}
+
+// asked returns how many requests there were, and disturbed says what happens to the next ones.
+func (w *line) asked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
+}
+
+func (w *line) disturbed(how func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.disturb = how
 }
 
 // notes are what a centre has recorded.
@@ -342,7 +364,7 @@ func TestQuietLaptopIsSeen(t *testing.T) {
 		if seen := s.laptop("ann").Seen; time.Since(seen) > 70*time.Second {
 			t.Errorf("last seen %v ago", time.Since(seen))
 		}
-		if n := len(s.wire.all); n > 2+65 {
+		if n := s.wire.asked(); n > 2+65 {
 			t.Errorf("%d requests in an hour without rows", n)
 		}
 	})
@@ -355,10 +377,10 @@ var errCut = errors.New("connection reset")
 func TestCutConnections(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
 		s.enrol()
-		s.wire.disturb = func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error) {
+		s.wire.disturbed(func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error) {
 			switch n % 5 {
 			case 0: // half of the body arrives
-				body, _ := io.ReadAll(s.wire.raw[n-1].Body)
+				body, _ := io.ReadAll(s.wire.request(n).Body)
 				in := httptest.NewRequest(r.Method, r.URL.String(), io.MultiReader(bytes.NewReader(body[:len(body)/2]), brokenReader{}))
 				in.Header = r.Header.Clone()
 				s.centre.ServeHTTP(httptest.NewRecorder(), in)
@@ -374,7 +396,7 @@ func TestCutConnections(t *testing.T) {
 				return got, nil
 			}
 			return carry(), nil
-		}
+		})
 		for range 20 {
 			s.log.write(many(300, "row")...)
 			s.during(20*time.Second, s.log) // and the bridge is started again
@@ -570,9 +592,9 @@ func TestRevokedLaptop(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.log.write("b")
-		before := len(s.wire.all)
+		before := s.wire.asked()
 		s.during(10*time.Hour, s.log)
-		if n := len(s.wire.all) - before; n < 2 || n > 25 {
+		if n := s.wire.asked() - before; n < 2 || n > 25 {
 			t.Errorf("a revoked laptop asked %d times in ten hours", n)
 		}
 		if l := s.laptop("ann"); l.Rows() != 1 {
@@ -600,10 +622,10 @@ func TestLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.log.write("b")
-		before := len(s.wire.all)
+		before := s.wire.asked()
 		time.Sleep(time.Hour)
 		stop()
-		if n := len(s.wire.all) - before; n != 0 {
+		if n := s.wire.asked() - before; n != 0 {
 			t.Errorf("%d requests after it has left", n)
 		}
 		if l := s.laptop("ann"); l.State() != "left" || l.Rows() != 1 {
@@ -707,9 +729,9 @@ func TestWrongCentreKey(t *testing.T) {
 // A machine in between that passes on what it sees cannot put its own key into a request.
 func TestKeyIsBoundToCode(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
-		s.wire.disturb = func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error) {
+		s.wire.disturbed(func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error) {
 			if r.URL.Path == wire.PathEnrol {
-				body, _ := io.ReadAll(s.wire.raw[n-1].Body)
+				body, _ := io.ReadAll(s.wire.request(n).Body)
 				var e wire.Enrolling
 				json.Unmarshal(body, &e)
 				e.Key = bytes.Repeat([]byte{1}, ed25519.PublicKeySize)
@@ -721,7 +743,7 @@ func TestKeyIsBoundToCode(t *testing.T) {
 				return out.Result(), nil
 			}
 			return carry(), nil
-		}
+		})
 		var r *wire.Refusal
 		if err := s.enrolWith(s.invite("ann", "", false), s.folder, s.log); !errors.As(err, &r) || r.Code != wire.BadCode {
 			t.Error(err)
@@ -750,20 +772,20 @@ func TestClockOff(t *testing.T) {
 func TestCentreDownForLong(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
 		s.enrol()
-		s.wire.disturb = func(int, *http.Request, func() *http.Response) (*http.Response, error) { return nil, errCut }
-		before := len(s.wire.all)
+		s.wire.disturbed(func(int, *http.Request, func() *http.Response) (*http.Response, error) { return nil, errCut })
+		before := s.wire.asked()
 		stop := s.sends(s.log)
 		for range 24 {
 			s.log.write(many(50, "row")...)
 			time.Sleep(time.Hour)
 		}
-		if n := len(s.wire.all) - before; n < 24*60/8 || n > 24*60/2 {
+		if n := s.wire.asked() - before; n < 24*60/8 || n > 24*60/2 {
 			t.Errorf("it was asked %d times in a day", n)
 		}
 		if sent := s.sent(); !strings.Contains(sent.Problem, "cannot be reached") || sent.Waiting != 1200 {
 			t.Errorf("the laptop notes %+v", sent)
 		}
-		s.wire.disturb = nil
+		s.wire.disturbed(nil)
 		time.Sleep(10 * time.Minute)
 		stop()
 		s.has(s.log.copied())
@@ -854,13 +876,54 @@ func TestVerifyFinds(t *testing.T) {
 	})
 }
 
+// The policy and who signed it are served as they are at the moment, to everybody; a laptop is
+// told the key when it is enrolled.
+func TestPolicyIsServed(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		get := func(path string) (int, string) {
+			out := httptest.NewRecorder()
+			s.centre.ServeHTTP(out, httptest.NewRequest("GET", path, nil))
+			return out.Code, out.Body.String()
+		}
+		if status, _ := get(wire.PathPolicy); status != 404 {
+			t.Errorf("without a policy: %d", status)
+		}
+		file := filepath.Join(t.TempDir(), "policy.json")
+		o := s.centre.o
+		o.Policy = file
+		s.centre = New(o)
+		s.wire.to = s.centre
+		if status, _ := get(wire.PathPolicy); status != 503 {
+			t.Errorf("without its file: %d", status)
+		}
+		var no *wire.Refusal
+		if err := s.enrolWith(s.invite("bob", "", false), enrolment.Folder(t.TempDir()), &log{store: "log-9"}); !errors.As(err, &no) || no.Code != wire.Failed {
+			t.Errorf("a laptop that could not be told the key: %v", err)
+		}
+		for _, text := range []string{`{"evaluation": {}}`, `{"evaluation": {"newTools": "deny"}}`} {
+			os.WriteFile(file, []byte(text), 0o600)
+			os.WriteFile(file+".sig", []byte(`{"key": "ed25519:x", "serial": 1}`), 0o600)
+			if status, got := get(wire.PathPolicy); status != 200 || got != text {
+				t.Errorf("%d %s", status, got)
+			}
+			if status, got := get(wire.PathPolicySig); status != 200 || !strings.Contains(got, "ed25519:x") {
+				t.Errorf("%d %s", status, got)
+			}
+		}
+		s.enrol()
+		if e, err := s.folder.Enrolment(); err != nil || e.PolicyKey != "ed25519:x" {
+			t.Errorf("%+v %v", e, err)
+		}
+	})
+}
+
 // Of two processes of a laptop one sends.
 func TestTwoProcesses(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
 		s.enrol()
 		var mu sync.Mutex
 		under := 0
-		s.wire.disturb = func(_ int, _ *http.Request, carry func() *http.Response) (*http.Response, error) {
+		s.wire.disturbed(func(_ int, _ *http.Request, carry func() *http.Response) (*http.Response, error) {
 			mu.Lock()
 			under++
 			if under > 1 {
@@ -873,7 +936,7 @@ func TestTwoProcesses(t *testing.T) {
 			under--
 			mu.Unlock()
 			return got, nil
-		}
+		})
 		first, second := s.sends(s.log), s.sends(s.log)
 		for range 10 {
 			s.log.write("row")

@@ -208,6 +208,9 @@ func checkCentre(c *checker) {
 	case c.sound(at) && !key.Secret() && !seed.MatchString(strings.TrimSpace(key.Reveal())):
 		c.at(at, "it is no key", "a key has 64 hexadecimal digits: make one with openssl rand -hex 32")
 	}
+	if c.config.Centre.Policy != "" {
+		c.config.Centre.Policy = c.fromFolder(c.config.Centre.Policy, "/centre/policy")
+	}
 	if c.has("/centre") && !c.config.Audit.Enabled {
 		c.at("/centre", "a centre keeps records, and audit.enabled is false", "leave audit.enabled out")
 	}

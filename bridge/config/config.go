@@ -360,6 +360,9 @@ type Audit struct {
 type Centre struct {
 	// SigningKey is the seed of its Ed25519 key, in hexadecimal: laptops know the centre by it.
 	SigningKey Value `json:"signingKey,omitzero" show:"never"`
+	// Policy is the signed document of policy for laptops, an absolute file, beside which is
+	// FILE.sig; empty if there is none.
+	Policy string `json:"policy,omitempty"`
 }
 
 // Where is the place of the log for people: its file, or the database without its

@@ -99,7 +99,7 @@ func Enrol(ctx context.Context, address, code string, key ed25519.PrivateKey, fr
 	if done.Laptop == "" {
 		return Enrolment{}, errors.New("the centre gave this machine no name")
 	}
-	return Enrolment{Centre: address, CentreKey: is.Key, Laptop: done.Laptop, Person: done.Person, Enrolled: time.Now().UTC(), From: from}, nil
+	return Enrolment{Centre: address, CentreKey: is.Key, Laptop: done.Laptop, Person: done.Person, Enrolled: time.Now().UTC(), From: from, PolicyKey: done.PolicyKey}, nil
 }
 
 // Send sends a batch, and returns what the centre has now.

@@ -39,7 +39,8 @@ type Enrolment struct {
 	Laptop    string    `json:"laptop"`
 	Person    string    `json:"person"`
 	Enrolled  time.Time `json:"enrolled"`
-	From      wire.Head `json:"from"` // rows after this one go up
+	From      wire.Head `json:"from"`                // rows after this one go up
+	PolicyKey string    `json:"policyKey,omitempty"` // that signs the centre's policy for laptops
 }
 
 // A Sent says how far the centre has the rows, and how the last attempt went.

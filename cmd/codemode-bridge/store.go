@@ -77,7 +77,8 @@ func laptopsOf(con *console) *laptopscmd.Centre {
 }
 
 func enrollOf(con *console) *enrollcmd.Laptop {
-	return &enrollcmd.Laptop{Console: &con.Console, Version: version, Load: con.loadWith(storecmd.Pointers...), Open: quietly}
+	return &enrollcmd.Laptop{Console: &con.Console, Version: version, Load: con.loadWith(storecmd.Pointers...), Open: quietly,
+		Edit: func(edit func([]byte, *config.Config) ([]byte, error)) error { return editConfig(con, edit) }}
 }
 
 // quietly opens the audit log for a command.

@@ -9,6 +9,8 @@
 //	POST /laptops/v1/enrol    an Enrolling: a code makes a key known
 //	POST /laptops/v1/rows     a Batch of rows, which may be empty
 //	POST /laptops/v1/leave    the laptop has left
+//	GET  /laptops/v1/policy   a document of policy, which anybody may read; beside it, at
+//	                          .../policy.sig, who signed it
 //
 // A code is good once and has two halves: a secret, which never travels, and the beginning of the
 // digest of the centre's key. The laptop talks to no centre with another key, and what it
@@ -37,6 +39,9 @@ const (
 	PathEnrol  = "/laptops/v1/enrol"
 	PathRows   = "/laptops/v1/rows"
 	PathLeave  = "/laptops/v1/leave"
+	// PathPolicy has the document of policy for laptops, and PathPolicySig who signed it.
+	PathPolicy    = "/laptops/v1/policy"
+	PathPolicySig = PathPolicy + ".sig"
 )
 
 // Headers of requests and answers.
@@ -101,6 +106,8 @@ type Enrolling struct {
 type Enrolled struct {
 	Laptop string `json:"laptop"` // the name that the centre gives it
 	Person string `json:"person"`
+	// PolicyKey is the key that signs the document of policy, if there is one.
+	PolicyKey string `json:"policyKey,omitempty"`
 }
 
 // A Batch is rows of a log, in order and without a gap, that follow the row After.

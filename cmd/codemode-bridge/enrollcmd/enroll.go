@@ -3,10 +3,14 @@
 package enrollcmd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"codemode-bridge/bridge/audit"
@@ -14,7 +18,9 @@ import (
 	"codemode-bridge/bridge/enrolment"
 	"codemode-bridge/bridge/enrolment/wire"
 	"codemode-bridge/bridge/filelock"
+	"codemode-bridge/bridge/jsonc"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/setup"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -28,6 +34,8 @@ type Laptop struct {
 	// Load reads the configuration in force, with the secrets that the store names.
 	Load func(ctx context.Context) (*config.Config, error)
 	Open func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error)
+	// Edit changes the configuration file in one step, or not at all.
+	Edit func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error
 }
 
 // Keeping makes pruning leave the rows that the centre has not confirmed.
@@ -149,8 +157,12 @@ func (l *Laptop) enroll(ctx context.Context, f enrolment.Folder, book ledger.Boo
 	if err := record(ctx, book, "enrolled", e, ""); err != nil {
 		return err
 	}
+	included := false
+	if e.PolicyKey != "" {
+		included = l.include(e)
+	}
 	if l.JSON {
-		return l.PrintJSON(map[string]any{"centre": e.Centre, "centre_key": wire.Fingerprint(e.CentreKey), "laptop": e.Laptop, "person": e.Person})
+		return l.PrintJSON(map[string]any{"policy_included": included, "centre": e.Centre, "centre_key": wire.Fingerprint(e.CentreKey), "laptop": e.Laptop, "person": e.Person})
 	}
 	fmt.Fprintf(l.Out, "this machine is enrolled at %s as %s, of %s; the centre's key is %s\n", e.Centre, e.Laptop, e.Person, wire.Fingerprint(e.CentreKey))
 	err = enrolment.NewSender(enrolment.Options{Folder: f, Log: log, Version: l.Version}).Once(ctx)
@@ -159,6 +171,38 @@ func (l *Laptop) enroll(ctx context.Context, f enrolment.Folder, book ledger.Boo
 	}
 	l.Told("bridges that run send from now on; codemode-bridge enroll --status says how far they are")
 	return nil
+}
+
+// include makes the configuration include the centre's policy, as far as the person agrees.
+// The machine is enrolled either way.
+func (l *Laptop) include(e enrolment.Enrolment) bool {
+	entry := map[string]string{"url": e.Centre + wire.PathPolicy, "key": e.PolicyKey}
+	err := l.Edit(func(text []byte, cfg *config.Config) ([]byte, error) {
+		quoted, err := json.Marshal(entry["url"])
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Contains(text, quoted) {
+			return text, nil
+		}
+		next, err := jsonc.Insert(text, "/include/-", entry)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintln(l.Err, "the centre has a policy for laptops, which this configuration will include:")
+		fmt.Fprintln(l.Err, strings.Join(setup.Diff(l.HomeShort(cfg.File), text, next, setup.Secrets(text)), "\n"))
+		if l.HasPerson() {
+			agreed, err := l.Agree("include it?")
+			if err != nil || !agreed {
+				return nil, cmp.Or(err, cli.ErrNothingDone)
+			}
+		}
+		return next, nil
+	})
+	if err != nil {
+		fmt.Fprintf(l.Err, "the configuration does not include the centre's policy (%s, key %s): %v\n", entry["url"], entry["key"], err)
+	}
+	return err == nil
 }
 
 // start returns the row after which rows are sent: the last one, or, if the machine is

@@ -99,7 +99,7 @@ func Handler(ctx context.Context, s Serving, next http.Handler) (h http.Handler,
 	if err != nil {
 		return nil, nil, err
 	}
-	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Record: s.Record, Logger: s.Logger.With("part", "laptops")})
+	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Record: s.Record, Logger: s.Logger.With("part", "laptops")})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/laptops/") {
 			laptops.ServeHTTP(w, r)
