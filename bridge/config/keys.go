@@ -43,7 +43,7 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	if strings.HasPrefix(key, "//") || strings.Contains(key, "comment") {
 		return message, `comments start with "//" and are not strings`
 	}
-	if len(keys) > 0 && len(keys) <= 20 {
+	if len(keys) > 0 && len(keys) <= 24 {
 		return message, "the keys here are " + strings.Join(keys, ", ")
 	}
 	return message, ""
