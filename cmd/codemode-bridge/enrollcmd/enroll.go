@@ -176,9 +176,12 @@ func (l *Laptop) enroll(ctx context.Context, f enrolment.Folder, book ledger.Boo
 // include makes the configuration include the centre's policy, as far as the person agrees.
 // The machine is enrolled either way.
 func (l *Laptop) include(e enrolment.Enrolment) bool {
-	entry := map[string]string{"url": e.Centre + wire.PathPolicy, "key": e.PolicyKey}
+	entry := struct {
+		URL string `json:"url"`
+		Key string `json:"key"`
+	}{e.Centre + wire.PathPolicy, e.PolicyKey}
 	err := l.Edit(func(text []byte, cfg *config.Config) ([]byte, error) {
-		quoted, err := json.Marshal(entry["url"])
+		quoted, err := json.Marshal(entry.URL)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +203,7 @@ func (l *Laptop) include(e enrolment.Enrolment) bool {
 		return next, nil
 	})
 	if err != nil {
-		fmt.Fprintf(l.Err, "the configuration does not include the centre's policy (%s, key %s): %v\n", entry["url"], entry["key"], err)
+		fmt.Fprintf(l.Err, "the configuration does not include the centre's policy (%s, key %s): %v\n", entry.URL, entry.Key, err)
 	}
 	return err == nil
 }
