@@ -35,7 +35,7 @@ var historyFilters = []historyFilter{
 	{Name: "run"}, {Name: "tool", Example: "mail__*"},
 	{Name: "event", Options: words(ledger.RunStarted, ledger.RunEnded, ledger.RunPaused, ledger.RunResumed, ledger.Preview, ledger.Intent, ledger.Outcome, ledger.Refusal,
 		ledger.Asked, ledger.Answered, ledger.Verdict, ledger.ServerAsked, ledger.SavedScript, ledger.Granted, ledger.Revoked, ledger.Lapsed, ledger.ConfigChanged, ledger.BridgeStarted,
-		ledger.BridgeEnded, ledger.SignedIn, ledger.StopAsked, ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked, ledger.Pruned, ledger.Repaired)},
+		ledger.BridgeEnded, ledger.SignedIn, ledger.StopAsked, ledger.Laptop, ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked, ledger.Pruned, ledger.Repaired)},
 	{Name: "risk", Options: words(profiles.Low.String(), profiles.Medium.String(), profiles.High.String(), profiles.Critical.String())},
 	{Name: "outcome", Options: words(ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.ConfigPending, ledger.Vote)},
 	{Name: "approver"},

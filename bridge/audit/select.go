@@ -35,7 +35,7 @@ var (
 		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.RunPaused), string(ledger.RunResumed), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
 		string(ledger.Refusal), string(ledger.SavedScript), string(ledger.Asked), string(ledger.Answered), string(ledger.Verdict), string(ledger.Granted), string(ledger.Revoked), string(ledger.Lapsed),
 		string(ledger.ServerAsked),
-		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.AccountConnected), string(ledger.AccountDisconnected), string(ledger.StopAsked),
+		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.AccountConnected), string(ledger.AccountDisconnected), string(ledger.StopAsked), string(ledger.Laptop),
 		string(ledger.ToolChanged), string(ledger.ToolAccepted), string(ledger.ToolBlocked),
 		string(ledger.Pruned), string(ledger.Repaired),
 	}

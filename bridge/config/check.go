@@ -189,6 +189,31 @@ func (c *checker) audit() {
 		c.at("/audit/checkpoint", "the checkpoints would be in the log itself", "name another file, best on another disk")
 	}
 	c.store()
+	checkCentre(c)
+}
+
+// seed is the form of a centre's key.
+var seed = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// checkCentre checks what makes this a centre of laptops.
+func checkCentre(c *checker) {
+	const at = "/centre/signingKey"
+	key := c.config.Centre.SigningKey
+	switch {
+	case !c.has("/centre"):
+	case !c.has(at):
+		c.at("/centre", "it has no signingKey", `make one with openssl rand -hex 32, and name where it is: "signingKey": "${keyring:CENTRE_KEY}"`)
+	case c.sound(at) && !reference.MatchString(written(c.places[at])):
+		c.at(at, "a key may not stand in the file", `name a variable or a secret: "signingKey": "${keyring:CENTRE_KEY}"`)
+	case c.sound(at) && !key.Secret() && !seed.MatchString(strings.TrimSpace(key.Reveal())):
+		c.at(at, "it is no key", "a key has 64 hexadecimal digits: make one with openssl rand -hex 32")
+	}
+	if c.config.Centre.Policy != "" {
+		c.config.Centre.Policy = c.fromFolder(c.config.Centre.Policy, "/centre/policy")
+	}
+	if c.has("/centre") && !c.config.Audit.Enabled {
+		c.at("/centre", "a centre keeps records, and audit.enabled is false", "leave audit.enabled out")
+	}
 }
 
 // password finds the one in the address of a database.

@@ -73,8 +73,10 @@ type Config struct {
 	Audit   Audit          `json:"audit"`
 	// Store is the address of a PostgreSQL database (postgres://...) that keeps what the
 	// files of Audit would; without it, they do. StoreKey encrypts the store's key there.
-	Store     Value     `json:"store,omitzero" expand:"yes" show:"url"`
-	StoreKey  Value     `json:"storeKey,omitzero" expand:"yes" show:"never"`
+	Store    Value `json:"store,omitzero" expand:"yes" show:"url"`
+	StoreKey Value `json:"storeKey,omitzero" expand:"yes" show:"never"`
+	// Centre makes serve a centre of laptops; see package centre.
+	Centre    Centre    `json:"centre,omitzero" expand:"yes"`
 	Approvals Approvals `json:"approvals" expand:"yes"`
 	Secrets   Secrets   `json:"secrets"`
 	Log       Log       `json:"log"`
@@ -86,10 +88,8 @@ type Config struct {
 	File string `json:"-"`
 	// Digest is of the file's bytes.
 	Digest Digest `json:"-"`
-	// Overlay is the absolute name of the overlay, and OverlayDigest of its
-	// bytes; empty where there is none.
-	Overlay       string `json:"-"`
-	OverlayDigest Digest `json:"-"`
+	// Overlay is the absolute name of the overlay; empty where there is none.
+	Overlay string `json:"-"`
 
 	from origin
 }
@@ -112,6 +112,7 @@ type origin struct {
 	// What the file and the overlay say, which may be secret; see Value for why
 	// these are pointers.
 	text, overlay *string
+	overlayDigest Digest              // of the overlay's bytes
 	places        map[string]position // of every value, by its JSON pointer
 	// The secrets that it names, and those of them that were asked for; again reads it
 	// with others.
@@ -125,6 +126,9 @@ type origin struct {
 	included  Included
 	conflicts []Conflict
 }
+
+// OverlayDigest is of the overlay's bytes; zero where there is none.
+func (c *Config) OverlayDigest() Digest { return c.from.overlayDigest }
 
 // Env looks a variable up, as os.LookupEnv does. A nil Env knows none.
 type Env = func(name string) (string, bool)
@@ -377,6 +381,15 @@ type Audit struct {
 	// Store and StoreKey are those of the Config.
 	Store    Value `json:"-"`
 	StoreKey Value `json:"-"`
+}
+
+// A Centre takes the records of enrolled laptops.
+type Centre struct {
+	// SigningKey is the seed of its Ed25519 key, in hexadecimal: laptops know the centre by it.
+	SigningKey Value `json:"signingKey,omitzero" show:"never"`
+	// Policy is the signed document of policy for laptops, an absolute file, beside which is
+	// FILE.sig; empty if there is none.
+	Policy string `json:"policy,omitempty"`
 }
 
 // Where is the place of the log for people: its file, or the database without its

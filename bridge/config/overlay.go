@@ -89,7 +89,7 @@ func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profil
 	if err != nil {
 		return nil, err
 	}
-	c.OverlayDigest = sha256.Sum256(o.Data)
+	c.from.overlayDigest = sha256.Sum256(o.Data)
 	text := string(o.Data)
 	c.from.overlay = &text
 	c.from.again = func(found map[secrets.Reference]secrets.Secret) (*Config, error) {

@@ -44,8 +44,8 @@ func TestOverlayReplacesKeysOfProfiles(t *testing.T) {
 	if plain.Profiles.Revision() == c.Profiles.Revision() {
 		t.Error("the revision is that of the file without its overlay")
 	}
-	if plain.Digest != c.Digest || c.OverlayDigest == (Digest{}) || !strings.HasSuffix(c.Overlay, "config.prod.json") {
-		t.Errorf("digest %s, overlay %s, %s", c.Digest, c.Overlay, c.OverlayDigest)
+	if plain.Digest != c.Digest || c.OverlayDigest() == (Digest{}) || !strings.HasSuffix(c.Overlay, "config.prod.json") {
+		t.Errorf("digest %s, overlay %s, %s", c.Digest, c.Overlay, c.OverlayDigest())
 	}
 	for _, row := range []struct{ pointer, want string }{
 		{"/evaluation/profiles/p/asklist/0", "config.prod.json:4:23"},

@@ -341,6 +341,7 @@ var sections = []struct{ heading, definition string }{
 	{"`scripts`", "scripts"},
 	{"`runs`", "runs"},
 	{"`audit`", "audit"},
+	{"`centre`", "centre"},
 	{"`approvals`", "approvals"},
 	{"`approvals.approvers[]`", "approver"},
 	{"`approvals.delegations[]`", "delegation"},

@@ -195,6 +195,18 @@ type Audit struct {
 	Database string                                  // for people; empty if the log is in a file
 	Requests string                                  // the file of requests beside it
 	Open     func(context.Context) (LogState, error) // opens it for reading
+	Centre   func(context.Context) (CentreState, error)
+}
+
+// A CentreState is how it stands with the centre that gets the rows.
+type CentreState struct {
+	Centre  string // its address; empty: this machine is enrolled at none
+	Last    int64  // the last row that it has
+	Waiting int64  // rows that it has not
+	Reached time.Time
+	Problem string        // of the last attempt; empty if there was none
+	Final   bool          // only a person can end the problem
+	Skew    time.Duration // by which its clock is ahead, if that is much
 }
 
 // A LogState is what opening an audit log shows.

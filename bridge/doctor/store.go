@@ -45,6 +45,9 @@ func (up *Checkup) store(ctx context.Context) []Finding {
 	} else if !audit.Enabled {
 		all = append(all, warning("", "the audit log is off: no record is kept, and no run can go on after a restart", "remove audit.enabled from the configuration"))
 	}
+	if audit.Enabled && audit.Centre != nil {
+		all = append(all, up.centre(ctx, audit)...)
+	}
 	for _, folder := range folders {
 		if folder != "" {
 			all = append(all, up.folder(folder))
@@ -89,6 +92,29 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 	default:
 		return failing(name, err.Error(), up.Typed("audit verify")+" says more")
 	}
+}
+
+// centre says whether the rows reach the centre at which this machine is enrolled.
+func (up *Checkup) centre(ctx context.Context, audit Audit) []Finding {
+	is, err := audit.Centre(ctx)
+	if err != nil {
+		return []Finding{failing("centre", err.Error(), up.Typed("enroll --status")+" says more")}
+	}
+	text := fmt.Sprintf("it has the rows up to %d; %d wait", is.Last, is.Waiting)
+	if !is.Reached.IsZero() {
+		text += "; it answered last on " + day(is.Reached)
+	}
+	switch {
+	case is.Centre == "":
+		return nil
+	case is.Problem != "" && is.Final:
+		return []Finding{failing(is.Centre, is.Problem, "ask its administrator; what waits is kept here")}
+	case is.Problem != "":
+		return []Finding{warning(is.Centre, is.Problem+"; "+text, "nothing is lost: the rows are sent when it can be reached")}
+	case is.Skew != 0:
+		return []Finding{warning(is.Centre, fmt.Sprintf("%s; its clock is %v ahead of this machine's", text, is.Skew.Round(time.Second)), "set this machine's clock: the times in its records are wrong")}
+	}
+	return []Finding{fine(is.Centre, text)}
 }
 
 // folder checks whether files can be written to a folder, or to where it would be

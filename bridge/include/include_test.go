@@ -124,7 +124,10 @@ func TestHostileAnswers(t *testing.T) {
 			c.answer = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true }
 		}, "500"},
 		"elsewhere": {func(t *testing.T, c *centre) {
-			c.answer = func(w http.ResponseWriter, r *http.Request) bool { http.Redirect(w, r, "/else", http.StatusFound); return true }
+			c.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				http.Redirect(w, r, "/else", http.StatusFound)
+				return true
+			}
 		}, "elsewhere"},
 		"a cut connection": {func(t *testing.T, c *centre) {
 			c.answer = func(w http.ResponseWriter, _ *http.Request) bool {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,4 +82,11 @@ func Moment(n int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, n).UTC()
+}
+
+// A Linked is a store whose rows can be read as they are kept, to be checked elsewhere.
+type Linked interface {
+	// LinksAfter returns the store's id and the rows with numbers greater than after, in
+	// their order: at most rows of them, and no more once their texts have bytes together.
+	LinksAfter(ctx context.Context, after int64, rows, bytes int) (store string, links []Link, err error)
 }

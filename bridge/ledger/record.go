@@ -55,6 +55,7 @@ const (
 	AccountConnected    Event = "account_connected"    // a person has connected their own account at a server
 	AccountDisconnected Event = "account_disconnected" // and it was deleted
 	StopAsked           Event = "stop"                 // an approver ends a run
+	Laptop              Event = "laptop"               // a laptop was invited, enrolled or revoked, has left, or sent rows; or this machine was enrolled
 
 	ToolChanged  Event = "tool_changed"  // a server lists a new or changed tool
 	ToolAccepted Event = "tool_accepted" // a person has accepted a tool's definition

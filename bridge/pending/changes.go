@@ -56,7 +56,7 @@ func Changes(old, cfg *config.Config, runAs func(*config.Config) map[string]any)
 		was, is any
 	}{
 		{"evaluation", was, is}, {"sandbox", old.Sandbox, cfg.Sandbox}, {"surface", old.Surface, cfg.Surface},
-		{"http", old.HTTP, cfg.HTTP}, {"access", old.Access, cfg.Access}, {"runs", old.Runs, cfg.Runs}, {"approvals", old.Approvals, cfg.Approvals}, {"audit", old.Audit, cfg.Audit}, {"store", old.Store, cfg.Store}, {"log", old.Log, cfg.Log},
+		{"http", old.HTTP, cfg.HTTP}, {"access", old.Access, cfg.Access}, {"runs", old.Runs, cfg.Runs}, {"approvals", old.Approvals, cfg.Approvals}, {"audit", old.Audit, cfg.Audit}, {"store", old.Store, cfg.Store}, {"centre", old.Centre, cfg.Centre}, {"log", old.Log, cfg.Log},
 	} {
 		if !reflect.DeepEqual(section.was, section.is) {
 			all = append(all, section.name+" changed")

@@ -261,7 +261,7 @@ func wideText() text {
 		set(append(tokens("client", "client"), map[string]any{"name": "clear", "token": "${A_TOKEN_OF_A_CLIENT}"}), "http", "tokens"),
 		set(map[string]any{"issuer": "https://login.example", "resource": "https://bridge.example/mcp", "audiences": []any{"api://a"}, "scopes": []any{"mcp", "more"}, "groups": "groups",
 			"introspection": map[string]any{"url": "https://login.example/ask", "clientId": "us", "clientSecret": "${A_SECRET}"}}, "http", "auth"),
-		set("heads.txt", "audit", "checkpoint"), set("postgres://bridge:${A_SECRET}@db.example/bridge", "store"), set("${A_SECRET}", "storeKey"),
+		set("heads.txt", "audit", "checkpoint"), set("postgres://bridge:${A_SECRET}@db.example/bridge", "store"), set("${A_SECRET}", "storeKey"), set("${A_CENTRE_KEY}", "centre", "signingKey"), set("laptops.json", "centre", "policy"),
 		set([]any{
 			map[string]any{"principals": []any{"ann"}, "groups": []any{"admins"}, "tokens": []any{"ci-*"}, "local": true, "profiles": []any{"*"}},
 			map[string]any{"principals": []any{"bob"}, "groups": []any{"staff"}, "tokens": []any{"clear"}, "profiles": []any{"p", "strict"}, "defaultProfile": "strict", "servers": []any{"kept"},
@@ -359,6 +359,10 @@ var wideLoosenings = map[string]turn{
 	"a token in another group":     ofOne(0, set([]any{"admins"}, "groups"), "http", "tokens"),
 	"another database":             set("postgres://bridge:${A_SECRET}@mallory.example/bridge", "store"),
 	"another key of the store":     set("${ANOTHER_SECRET}", "storeKey"),
+	"another key of the centre":    set("${ANOTHER_CENTRE_KEY}", "centre", "signingKey"),
+	"another policy of laptops":    set("other.json", "centre", "policy"),
+	"no policy of laptops":         drop("centre", "policy"),
+	"no centre any more":           drop("centre"),
 }
 
 // Each of them waits.
@@ -372,6 +376,9 @@ func TestLooseningsOfEveryKeyAreHeld(t *testing.T) {
 		a := f.app("config.json", "")
 		home := a.Env
 		a.Env = func(name string) (string, bool) { // a variable with a secret holds its own name
+			if strings.HasSuffix(name, "_CENTRE_KEY") {
+				return fmt.Sprintf("%064x", len(name)), true
+			}
 			if strings.HasPrefix(name, "A_") || strings.HasPrefix(name, "ANOTHER_") {
 				return "its value is " + strings.ToLower(name), true
 			}

@@ -122,7 +122,7 @@ func Key(cfg *config.Config) string {
 func Digest(cfg *config.Config) string {
 	digest := cfg.Digest.String()
 	if cfg.Overlay != "" {
-		digest += "+" + cfg.OverlayDigest.String()
+		digest += "+" + cfg.OverlayDigest().String()
 	}
 	if included := cfg.Texts().Included; included != "" {
 		digest += "+" + config.Digest(sha256.Sum256([]byte(included))).String()

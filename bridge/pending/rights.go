@@ -44,6 +44,12 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	why = append(why, access.Looser(old.Access, cfg.Access, cfg.Profiles.Default().Name())...)
 	why = append(why, regrouped(old, cfg)...)
 	why = append(why, unrecorded(old.Audit, cfg.Audit)...)
+	if old.Centre.Policy != cfg.Centre.Policy {
+		why = append(why, "centre: laptops get another policy, or none")
+	}
+	if old.Centre.SigningKey.Origin() != cfg.Centre.SigningKey.Origin() {
+		why = append(why, "centre: laptops know the centre by another key, or are not served any more, or are from now on")
+	}
 	for _, command := range added(old.Commands(), cfg.Commands()) {
 		why = append(why, "secrets: a command is run for one: "+canon.Redact(command))
 	}

@@ -317,12 +317,6 @@ func removeDropped(ctx context.Context, db *DB, n int) {
 	_ = db.do(ctx, func(ctx context.Context, f *file) error { return remover{f}.remove(ctx, n) }) // Err says it
 }
 
-// sweep calls [file.sweep] in the writing goroutine.
-func (db *DB) sweep(ctx context.Context) {
-	db.swept = time.Now()
-	_ = db.do(ctx, func(ctx context.Context, f *file) error { return f.sweep(ctx) }) // Err says it
-}
-
 // do runs work on a file that can be written. After an error nothing is trusted
 // until the file has been reopened.
 func (db *DB) do(ctx context.Context, work func(context.Context, *file) error) error {
@@ -428,7 +422,8 @@ func (db *DB) tidy(ctx context.Context) {
 		db.save()
 	}
 	if db.file.orphans && time.Since(db.swept) >= sweepEvery {
-		db.sweep(ctx)
+		db.swept = time.Now()
+		_ = db.do(ctx, func(ctx context.Context, f *file) error { return f.sweep(ctx) }) // Err says it
 	}
 }
 

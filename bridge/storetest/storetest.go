@@ -34,7 +34,7 @@ func Run(t *testing.T, reopens bool, place Place) {
 		{"Order", order}, {"Everything", everything}, {"Concurrency", concurrency}, {"Paging", paging},
 		{"TimeZones", timeZones}, {"Filters", filters}, {"Verify", verify}, {"Prune", prune},
 		{"PruneAll", pruneAll}, {"Changed", changed}, {"Cancellation", cancellation}, {"Refusals", refusals},
-		{"ClockGoesBack", clockGoesBack}, {"Bounds", bounds},
+		{"ClockGoesBack", clockGoesBack}, {"Bounds", bounds}, {"Links", linksAreRows},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, place(t)) })
 	}

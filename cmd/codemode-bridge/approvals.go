@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/pagecmd"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -33,18 +34,34 @@ import (
 // log, whether it serves a page or not.
 func approvalsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
-	group.AddCommand(approvalsList(con), approvalsShow(con), approvalsApprove(con), approvalsAlways(con), approvalsDeny(con), approvalsWatch(con), approvalsOpen(con))
+	group.AddCommand(approvalsList(con), approvalsShow(con), approvalsApprove(con), approvalsAlways(con), approvalsDeny(con), approvalsWatch(con), (&pagecmd.Bridge{
+		Console: &con.Console,
+		Load:    func(ctx context.Context) (*config.Config, error) { return loadInForce(ctx, con) },
+		Elsewhere: func(cfg *config.Config) string {
+			return pageElsewhere(storecmd.Bridges(cfg.Audit), realmOf(cfg).Configuration)
+		},
+		Token: func(cfg *config.Config, fromStdin bool) (string, error) {
+			_, _, token, err := authenticate(con, cfg, fromStdin)
+			return token, err
+		},
+	}).Open())
 	return group
+}
+
+// loadInForce reads the configuration that bridges have in force.
+func loadInForce(ctx context.Context, con *console) (*config.Config, error) {
+	cfg, err := con.load()
+	if err != nil {
+		return nil, err
+	}
+	return inForce(ctx, con, cfg)
 }
 
 // openRequestStore opens the file in which the configuration's bridges keep their
 // requests. The error is errNeverAsked if there is none yet.
 func openRequestStore(ctx context.Context, con *console) (*config.Config, storecmd.Requests, error) {
-	cfg, err := con.load()
+	cfg, err := loadInForce(ctx, con)
 	if err != nil {
-		return nil, nil, err
-	}
-	if cfg, err = inForce(ctx, con, cfg); err != nil {
 		return nil, nil, err
 	}
 	if !cfg.Audit.Enabled {

@@ -30,6 +30,7 @@ type configError struct {
 
 func (e *configError) Error() string { return e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
+func (e *configError) Hint() string  { return e.hint }
 
 // file is the absolute path of the configuration file: as --config or
 // $CODEMODE_CONFIG names it, else in its usual place.

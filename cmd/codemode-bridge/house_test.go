@@ -61,6 +61,7 @@ var table = map[string][]string{
 	"bridge/commons":       {"bridge/catalog", "profiles"},
 	"bridge/canon":         {},
 	"bridge/catalog":       {"bridge/atomicfile", "bridge/canon", "bridge/meant", "bridge/tsdecl", "profiles"},
+	"bridge/centre":        {"bridge/atomicfile", "bridge/canon", "bridge/enrolment/wire", "bridge/ledger"},
 	"bridge/clients":       {"bridge/atomicfile"},
 	"bridge/config":        {"bridge/access", "bridge/canon", "bridge/meant", "bridge/policydoc", "bridge/secrets", "bridge/strict", "profiles", "profiles/known", "profiles/templates"},
 	"bridge/confirmed":     {"bridge/atomicfile", "bridge/filelock"},
@@ -68,6 +69,7 @@ var table = map[string][]string{
 	"bridge/documents":     {"bridge/atomicfile", "bridge/filelock", "bridge/watch"},
 	"bridge/doctor":        {"bridge/canon", "bridge/clients", "bridge/knownview", "bridge/lines", "bridge/login", "bridge/setup", "bridge/upstream", "profiles/known"},
 	"bridge/elicit":        {"bridge/approval", "bridge/canon", "bridge/upstream"},
+	"bridge/enrolment":     {"bridge/atomicfile", "bridge/enrolment/wire", "bridge/filelock", "bridge/ledger"},
 	"bridge/evalview":      {"bridge/canon"},
 	"bridge/filelock":      {},
 	"bridge/footprint":     {},
@@ -141,6 +143,8 @@ var table = map[string][]string{
 	"bridge/workspace":     {},
 	"bridge/bench/context": {"bridge/catalog"},
 
+	"bridge/enrolment/wire": {},
+
 	"docs/examples/shop": {},
 
 	"cmd/codemode-bridge": {
@@ -203,9 +207,12 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/checkcmd",
 		"cmd/codemode-bridge/cautions",
 		"cmd/codemode-bridge/cli",
+		"cmd/codemode-bridge/enrollcmd",
 		"cmd/codemode-bridge/evalcmd",
 		"cmd/codemode-bridge/logging",
 		"cmd/codemode-bridge/logincmd",
+		"cmd/codemode-bridge/laptopscmd",
+		"cmd/codemode-bridge/pagecmd",
 		"cmd/codemode-bridge/running",
 		"cmd/codemode-bridge/secretscmd",
 		"cmd/codemode-bridge/servecmd", "cmd/codemode-bridge/setupcmd",
@@ -235,6 +242,9 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/versioncmd":   {"bridge/instance", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/logincmd":     {"bridge/approval", "bridge/atomicfile", "bridge/canon", "bridge/config", "bridge/documents", "bridge/filelock", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/secrets", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/policycmd":    {"bridge/atomicfile", "bridge/canon", "bridge/config", "bridge/confirmed", "bridge/include", "bridge/pending", "bridge/policydoc", "bridge/watchfile", "cmd/codemode-bridge/cli", "profiles"},
+	"cmd/codemode-bridge/enrollcmd":    {"bridge/audit", "bridge/config", "bridge/enrolment", "bridge/enrolment/wire", "bridge/filelock", "bridge/jsonc", "bridge/ledger", "bridge/setup", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/laptopscmd":   {"bridge/audit", "bridge/centre", "bridge/config", "bridge/enrolment", "bridge/enrolment/wire", "bridge/ledger", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/pagecmd":      {"bridge/canon", "bridge/config", "bridge/login", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/running":      {"bridge/canon", "bridge/config", "bridge/instance", "bridge/upstream", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/servecmd":     {"bridge/config", "bridge/identity", "bridge/mcphttp", "bridge/webguard", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/setupcmd":     {"bridge/approval", "bridge/canon", "bridge/clients", "bridge/config", "bridge/jsonc", "bridge/secrets", "bridge/setup", "cmd/codemode-bridge/cli", "profiles/templates"},

@@ -98,7 +98,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), (&policycmd.Bridge{Console: &con.Console, Load: con.load}).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), (&policycmd.Bridge{Console: &con.Console, Load: con.load}).Command(), laptopsOf(con).Command(), enrollOf(con).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.
@@ -130,7 +130,7 @@ func (con *console) exitCode(err error) int {
 	var usage *cli.UsageError
 	var input *audit.InputError
 	var problems config.Problems
-	var setup *configError
+	var setup cli.Hinted
 	switch {
 	case err == nil:
 		return cli.ExitOK
@@ -145,8 +145,8 @@ func (con *console) exitCode(err error) int {
 		return cli.ExitConfig
 	case errors.As(err, &setup):
 		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
-		if setup.hint != "" {
-			fmt.Fprintf(con.Err, "hint: %s\n", setup.hint)
+		if hint := setup.Hint(); hint != "" {
+			fmt.Fprintf(con.Err, "hint: %s\n", hint)
 		}
 		return cli.ExitConfig
 	case errors.As(err, &usage), errors.As(err, &input), isCobraUsage(err):

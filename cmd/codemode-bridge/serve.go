@@ -20,6 +20,8 @@ import (
 	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
+	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
@@ -181,6 +183,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.resumeAnswered(watching) })
+	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), cfg.Audit, version, l.logger) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
@@ -205,6 +208,12 @@ func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) err
 	if storecmd.InDatabase(cfg.Audit) {
 		s.Linger = servecmd.Linger
 	}
+	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Logger: p.log})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = end() }() // nothing is lost: every change was committed
+	s.Around = around
 	return s.Serve(ctx, l, cfg.HTTP)
 }
 

@@ -15,6 +15,8 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/cmd/codemode-bridge/auditcmd"
+	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
+	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/spf13/cobra"
@@ -25,9 +27,7 @@ func auditLogOf(con *console) *auditcmd.Log {
 	return &auditcmd.Log{
 		Console: &con.Console, Version: version,
 		Place: func() (config.Audit, error) { return storePlace(con) }, Named: func() bool { return con.logFile != "" },
-		Open: func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error) {
-			return openStore(ctx, place, readOnly, nil)
-		},
+		Open:    quietly,
 		Missing: storecmd.Missing, Others: storecmd.WithOthers,
 		Repair: func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error) {
 			return storecmd.Repair(ctx, place)
@@ -72,6 +72,32 @@ func storePlace(con *console) (config.Audit, error) {
 	return cfg.Audit, mustHavePath(cfg.Audit)
 }
 
+// laptopsOf and enrollOf are the commands of a centre, and of its laptops.
+func laptopsOf(con *console) *laptopscmd.Centre {
+	return &laptopscmd.Centre{Console: &con.Console, Version: version, Load: con.loadWith(append(storecmd.Pointers, laptopscmd.Pointer)...), Open: quietly, SQL: storecmd.SQL}
+}
+
+func enrollOf(con *console) *enrollcmd.Laptop {
+	return &enrollcmd.Laptop{Console: &con.Console, Version: version, Load: con.loadWith(storecmd.Pointers...), Open: quietly,
+		Edit: func(edit func([]byte, *config.Config) ([]byte, error)) error { return editConfig(con, edit) }}
+}
+
+// quietly opens the audit log for a command.
+func quietly(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error) {
+	return openStore(ctx, place, readOnly, nil)
+}
+
+// loadWith reads the configuration that bridges have in force, with the secrets below pointers.
+func (con *console) loadWith(pointers ...string) func(context.Context) (*config.Config, error) {
+	return func(ctx context.Context) (*config.Config, error) {
+		cfg, err := loadInForce(ctx, con)
+		if err != nil {
+			return nil, err
+		}
+		return con.withSecrets(ctx, cfg, pointers...)
+	}
+}
+
 func mustHavePath(place config.Audit) error {
 	if place.Path == "" {
 		return &configError{errors.New("there is no state folder for the audit log"), "set XDG_STATE_HOME, HOME, or audit.path"}
@@ -104,7 +130,7 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 		}
 		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), hint}
 	}
-	return db, nil
+	return enrollcmd.Keeping(db, place), nil
 }
 
 // mayAppend makes the folder of a file and returns an error if the file cannot be

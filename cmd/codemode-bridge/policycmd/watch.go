@@ -69,7 +69,7 @@ func (w Watch) Run(ctx context.Context, first *config.Config) {
 		defer mu.Unlock()
 		cfg, looked, err := w.Load(now)
 		var loosens *LoosensError
-		if errors.As(err, &loosens) && loosens.Held != nil && loosens.Held.Digest == last.Digest && loosens.Held.OverlayDigest == last.OverlayDigest {
+		if errors.As(err, &loosens) && loosens.Held != nil && loosens.Held.Digest == last.Digest && loosens.Held.OverlayDigest() == last.OverlayDigest() {
 			// A document became stricter than the file, which did not change.
 			if loosens.Held.Texts() != last.Texts() {
 				last = loosens.Held
@@ -107,7 +107,7 @@ func (w Watch) Run(ctx context.Context, first *config.Config) {
 		})
 	}
 	if first.Overlay != "" {
-		watch(ctx, first.Overlay, first.OverlayDigest)
+		watch(ctx, first.Overlay, first.OverlayDigest())
 	}
 	watch(ctx, first.File, first.Digest)
 	for ctx.Err() == nil {

@@ -53,7 +53,7 @@ type Told struct {
 
 // Fingerprint tells configurations apart by the bytes of their files.
 func Fingerprint(cfg *config.Config) string {
-	text := fmt.Sprintf("%v %s %v", cfg.Digest, cfg.Overlay, cfg.OverlayDigest)
+	text := fmt.Sprintf("%v %s %v", cfg.Digest, cfg.Overlay, cfg.OverlayDigest())
 	if included := cfg.Texts().Included; included != "" {
 		text += fmt.Sprintf(" %x", sha256.Sum256([]byte(included)))
 	}

@@ -47,9 +47,10 @@ type Serving struct {
 	Tokens      func() []mcphttp.Token // nil: there are never any
 	Resource    *identity.Resource     // nil: no issuer's tokens are known
 	SessionsOf  func(name string, groups []string) (most int, where string)
-	Unavailable func() string // why calls are refused; "" if they are not
-	Linger      time.Duration // how long draining takes at least
-	Err         io.Writer     // told whom the end waits for
+	Unavailable func() string                   // why calls are refused; "" if they are not
+	Linger      time.Duration                   // how long draining takes at least
+	Around      func(http.Handler) http.Handler // serves what else is at the address
+	Err         io.Writer                       // told whom the end waits for
 	Log         *slog.Logger
 }
 
@@ -73,7 +74,7 @@ func (s *Serving) Serve(ctx context.Context, l net.Listener, h config.HTTP) erro
 		}
 	}
 	server := &http.Server{
-		Handler:           mcphttp.Handler(s.Bridge, o),
+		Handler:           s.Around(mcphttp.Handler(s.Bridge, o)),
 		ReadHeaderTimeout: 10 * time.Second, // no WriteTimeout: answers are streams
 		ReadTimeout:       60 * time.Second,
 		IdleTimeout:       120 * time.Second,

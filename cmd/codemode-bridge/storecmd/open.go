@@ -4,6 +4,7 @@ package storecmd
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -55,6 +56,9 @@ func Database(place config.Audit) pgstore.Options {
 	}
 	return o
 }
+
+// SQL opens the database for tables beside the store's own; see [pgstore.SQL].
+func SQL(place config.Audit) (*sql.DB, error) { return pgstore.SQL(Database(place)) }
 
 // Open opens the records and journals. With a nil log, nothing is logged about it. If
 // there is no store in a database that is only read, the error is ledger.ErrNoStore.

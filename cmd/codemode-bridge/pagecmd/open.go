@@ -1,4 +1,5 @@
-package main
+// Package pagecmd has the command that opens the approval page in a browser.
+package pagecmd
 
 import (
 	"bytes"
@@ -18,7 +19,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/cmd/codemode-bridge/cli"
-	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/spf13/cobra"
 )
@@ -27,28 +27,36 @@ import (
 // the page.
 const openFor = 20 * time.Second
 
-// approvalsOpen signs an approver in on the page with a one-time code, so that
+// A Bridge is what the command needs of the program.
+type Bridge struct {
+	*cli.Console
+
+	Load func(ctx context.Context) (*config.Config, error) // the configuration in force
+	// Token asks for an approver's token, and checks it.
+	Token func(cfg *config.Config, fromStdin bool) (string, error)
+	// Elsewhere returns the page of a bridge that runs; empty if there is none.
+	Elsewhere func(cfg *config.Config) string
+}
+
+// Open signs an approver in on the page with a one-time code, so that
 // their token never enters a browser. The code is in no text that a model reads
 // and not among the arguments of any process.
-func approvalsOpen(con *console) *cobra.Command {
+func (b *Bridge) Open() *cobra.Command {
 	var at string
 	var fromStdin, show bool
 	c := &cobra.Command{
 		Use: "open", Short: "Open the approval page in your browser, signed in", Args: cli.NoArgs,
 		Long: "Opens the approval page in your browser, signed in as you. Your approver's token is asked for on the\nterminal and not shown; it goes to the page's bridge, and the browser gets a code that is good once.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := con.load()
+			cfg, err := b.Load(c.Context())
 			if err != nil {
 				return err
 			}
-			if cfg, err = inForce(c.Context(), con, cfg); err != nil {
-				return err
-			}
-			base, err := pageOf(cfg, at)
+			base, err := b.pageOf(cfg, at)
 			if err != nil {
 				return err
 			}
-			_, _, token, err := authenticate(con, cfg, fromStdin)
+			token, err := b.Token(cfg, fromStdin)
 			if err != nil {
 				return err
 			}
@@ -58,10 +66,10 @@ func approvalsOpen(con *console) *cobra.Command {
 			}
 			link := base + "/login#code=" + code
 			if show {
-				fmt.Fprintln(con.Out, link)
+				fmt.Fprintln(b.Out, link)
 				return nil
 			}
-			return openPrivately(c.Context(), con, base, link)
+			return b.openPrivately(c.Context(), base, link)
 		},
 	}
 	c.Flags().StringVar(&at, "at", "", "the page's `address`, if approvals.listen does not name it")
@@ -72,7 +80,7 @@ func approvalsOpen(con *console) *cobra.Command {
 
 // pageOf returns the address of the page: at if it is given, else the
 // configuration's. It refuses one to which a token would travel in the clear.
-func pageOf(cfg *config.Config, at string) (string, error) {
+func (b *Bridge) pageOf(cfg *config.Config, at string) (string, error) {
 	if at != "" {
 		u, err := url.Parse(at)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
@@ -84,17 +92,17 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 		return u.Scheme + "://" + u.Host, nil
 	}
 	listen := cfg.Approvals.Listen.Reveal()
-	if id, _ := cfg.Identity(); cfg.Audit.Enabled && listen != config.ListenOff {
-		if at := pageElsewhere(storecmd.Bridges(cfg.Audit), id); at != "" {
+	if cfg.Audit.Enabled && listen != config.ListenOff {
+		if at := b.Elsewhere(cfg); at != "" {
 			return at, nil
 		}
 	}
 	if listen == config.ListenOff {
-		return "", &configError{errors.New("there is no page: approvals.listen is off"), "codemode-bridge approvals watch answers in the terminal"}
+		return "", &cli.SetupError{Err: errors.New("there is no page: approvals.listen is off"), Do: "codemode-bridge approvals watch answers in the terminal"}
 	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
-		return "", &configError{fmt.Errorf("approvals.listen is %s, which does not say where the page is", canon.Escape(listen)), "--at names the address that codemode-bridge serve printed"}
+		return "", &cli.SetupError{Err: fmt.Errorf("approvals.listen is %s, which does not say where the page is", canon.Escape(listen)), Do: "--at names the address that codemode-bridge serve printed"}
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -117,12 +125,12 @@ func signInCode(ctx context.Context, base, token string) (string, error) {
 	defer client.CloseIdleConnections()
 	res, err := client.Do(r)
 	if err != nil {
-		return "", &configError{fmt.Errorf("asking the page for a code: %w", err), "codemode-bridge serve has the page, as long as it runs"}
+		return "", &cli.SetupError{Err: fmt.Errorf("asking the page for a code: %w", err), Do: "codemode-bridge serve has the page, as long as it runs"}
 	}
 	defer res.Body.Close()
 	var answer struct{ Code string }
 	if res.StatusCode == http.StatusUnauthorized {
-		return "", &configError{fmt.Errorf("the page at %s does not know that token", base), "the bridge there may have another configuration"}
+		return "", &cli.SetupError{Err: fmt.Errorf("the page at %s does not know that token", base), Do: "the bridge there may have another configuration"}
 	}
 	err = json.NewDecoder(http.MaxBytesReader(nil, res.Body, 4096)).Decode(&answer)
 	if err != nil || res.StatusCode != http.StatusOK || url.QueryEscape(answer.Code) != answer.Code || answer.Code == "" {
@@ -133,7 +141,7 @@ func signInCode(ctx context.Context, base, token string) (string, error) {
 
 // openPrivately opens a link in the browser through a file that only this user can
 // read: every user can read the arguments of a process.
-func openPrivately(ctx context.Context, con *console, base, link string) (err error) {
+func (b *Bridge) openPrivately(ctx context.Context, base, link string) (err error) {
 	dir, err := os.MkdirTemp("", "codemode-bridge-") // of mode 0700
 	if err != nil {
 		return fmt.Errorf("leading the browser to the page: %w", err)
@@ -146,9 +154,9 @@ func openPrivately(ctx context.Context, con *console, base, link string) (err er
 		return fmt.Errorf("leading the browser to the page: %w", err)
 	}
 	if err := login.OpenFile(file); err != nil {
-		return &configError{err, "--print prints the link instead"}
+		return &cli.SetupError{Err: err, Do: "--print prints the link instead"}
 	}
-	fmt.Fprintf(con.Err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
+	fmt.Fprintf(b.Err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
 	select {
 	case <-ctx.Done():
 	case <-time.After(openFor):

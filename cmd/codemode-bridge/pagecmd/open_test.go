@@ -1,4 +1,4 @@
-package main
+package pagecmd
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func TestPageOf(t *testing.T) {
 		"https://approve.example/x":   "",
 		"file:///etc":                 "",
 	} {
-		got, err := pageOf(new(config.Config), at)
+		got, err := new(Bridge).pageOf(new(config.Config), at)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", at, got, err)
 		}

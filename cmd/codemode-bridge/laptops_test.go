@@ -1,0 +1,152 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A machine is a home folder with a configuration.
+type machine struct {
+	t    *testing.T
+	home string
+}
+
+func newMachine(t *testing.T, config string) *machine {
+	m := &machine{t, t.TempDir()}
+	serving{file: filepath.Join(m.home, "config.json")}.write(t, config)
+	return m
+}
+
+func (m *machine) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(programs(m.t), "codemode-bridge"), append(args, "--config", filepath.Join(m.home, "config.json"))...)
+	cmd.Env = append(os.Environ(), "HOME="+m.home, "XDG_CONFIG_HOME="+m.home, "XDG_STATE_HOME="+m.home, "XDG_CACHE_HOME="+m.home, "CENTRE_KEY="+strings.Repeat("5e", 32))
+	return cmd
+}
+
+// says runs a command that must end well, and returns what it prints.
+func (m *machine) says(args ...string) string {
+	m.t.Helper()
+	out, err := m.command(args...).Output()
+	if err != nil {
+		if exit, ok := err.(*exec.ExitError); ok {
+			m.t.Fatalf("%q: %v\n%s%s", args, err, out, exit.Stderr)
+		}
+		m.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// fails runs a command that must fail, and returns everything that it prints.
+func (m *machine) fails(args ...string) string {
+	m.t.Helper()
+	out, err := m.command(args...).CombinedOutput()
+	if err == nil {
+		m.t.Fatalf("%q ended well:\n%s", args, out)
+	}
+	return string(out)
+}
+
+func (m *machine) json(into any, args ...string) {
+	m.t.Helper()
+	if err := json.Unmarshal([]byte(m.says(append(args, "--json")...)), into); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// A centre and two laptops, each with a home of its own: rows go up while a bridge runs
+// there, and stay when the centre is away.
+func TestACentreAndLaptops(t *testing.T) {
+	centre := newMachine(t, `{"servers": {"time": {"builtin": "time"}}, "centre": {"signingKey": "${CENTRE_KEY}"}, "approvals": {"listen": "off"}}`)
+	var at serving
+	at.start(t, centre.command("serve", "--listen", "127.0.0.1:0"))
+	address := strings.TrimSuffix(at.endpoint, "/mcp")
+	ann, bob := newMachine(t, `{"servers": {"time": {"builtin": "time"}}, "approvals": {"listen": "off"}}`), newMachine(t, `{"servers": {"utils": {"builtin": "utils"}}, "approvals": {"listen": "off"}}`)
+
+	if got := ann.says("enroll", "--status"); !strings.Contains(got, "enrolled at no centre") {
+		t.Errorf("before: %s", got)
+	}
+	code := centre.says("laptops", "invite", "ann")
+	if got := ann.fails("enroll", "http://centre.example.com", "--code", code); !strings.Contains(got, "is not encrypted") {
+		t.Errorf("plain http: %s", got)
+	}
+	if got := ann.says("enroll", address, "--code", code); !strings.Contains(got, "as ann, of ann") {
+		t.Errorf("enrolled: %s", got)
+	}
+	if got := bob.fails("enroll", address, "--code", code); !strings.Contains(got, "used by another machine") {
+		t.Errorf("a stolen code: %s", got)
+	}
+	bob.says("enroll", address, "--code", centre.says("laptops", "invite", "bob@example.com", "--laptop", "bob"))
+	for _, m := range []*machine{ann, bob} { // a bridge of theirs, whose records go up
+		m.says("eval", `return "of `+filepath.Base(m.home)+`"`)
+		var runs serving
+		runs.start(t, m.command("serve", "--listen", "127.0.0.1:0"))
+	}
+
+	type laptop struct {
+		Laptop, Person, State string
+		Rows, Last, Waiting   int64
+	}
+	var all []laptop
+	until := time.Now().Add(time.Minute)
+	for {
+		if centre.json(&all, "laptops", "list"); len(all) == 2 && all[0].Rows >= 5 && all[1].Rows >= 5 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the rows do not arrive: %+v", all)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if all[1].Laptop != "bob" || all[1].Person != "bob@example.com" || all[1].State != "enrolled" {
+		t.Errorf("%+v", all[1])
+	}
+	if got := centre.says("laptops", "show", "ann", "--limit", "100"); !strings.Contains(got, "run done") || strings.Count(got, "bridge started") != 1 {
+		t.Errorf("ann's rows: %s", got)
+	}
+	if got := centre.says("laptops", "export", "bob"); !strings.Contains(got, `"event":"run_started"`) {
+		t.Errorf("bob's rows: %s", got)
+	}
+	if got := centre.says("laptops", "verify"); strings.Count(got, ": whole, ") != 2 {
+		t.Errorf("verify: %s", got)
+	}
+	var is struct {
+		Enrolled      bool
+		Sent, Waiting int64
+		Problem       string
+	}
+	if ann.json(&is, "enroll", "--status"); !is.Enrolled || is.Sent < 5 || is.Problem != "" {
+		t.Errorf("ann's status: %+v", is)
+	}
+
+	// What the centre has not is not pruned.
+	at.kill()
+	bob.says("eval", "return 2")
+	bob.says("audit", "prune", "--keep-rows", "1")
+	if bob.json(&is, "enroll", "--status"); is.Waiting < 3 {
+		t.Errorf("bob keeps %d rows that the centre has not", is.Waiting)
+	}
+	if got := bob.says("audit", "query", "--event-type", "run_started"); !strings.Contains(got, "run started") {
+		t.Errorf("pruned: %s", got)
+	}
+	if got := bob.says("enroll", "--leave"); !strings.Contains(got, "no more") {
+		t.Errorf("leave: %s", got)
+	}
+	if got := bob.says("audit", "query", "--event-type", "laptop"); !strings.Contains(got, `"what":"left"`) {
+		t.Errorf("bob's own log: %s", got)
+	}
+	centre.says("laptops", "revoke", "ann")
+	if got := centre.fails("laptops", "revoke", "ann"); !strings.Contains(got, "was revoked on") {
+		t.Errorf("again: %s", got)
+	}
+	if got := centre.fails("laptops", "show", "zoe"); !strings.Contains(got, "there is no laptop") {
+		t.Errorf("nobody: %s", got)
+	}
+	if got := bob.fails("laptops", "list"); !strings.Contains(got, "is no centre's") {
+		t.Errorf("no centre: %s", got)
+	}
+}

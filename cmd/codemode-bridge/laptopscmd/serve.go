@@ -1,0 +1,123 @@
+// Package laptopscmd has the commands of a centre, "laptops", and makes the handler with
+// which serve is one.
+package laptopscmd
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"codemode-bridge/bridge/centre"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/enrolment"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+)
+
+// seals is the name of the key of the centre's store with which laptops' rows are sealed.
+const seals = "laptops"
+
+// File is where the laptops of a store in files are kept.
+func File(place config.Audit) string { return filepath.Join(filepath.Dir(place.Path), "laptops.db") }
+
+// A Database opens the database that keeps the records, for tables beside them.
+type Database func(place config.Audit) (*sql.DB, error)
+
+// open opens the laptops that are kept beside the records.
+func open(ctx context.Context, place config.Audit, database Database) (*centre.Store, error) {
+	if !place.Store.IsZero() {
+		db, err := database(place)
+		if err != nil {
+			return nil, err
+		}
+		return opened(ctx, db, centre.PostgreSQL)
+	}
+	made, err := os.OpenFile(File(place), os.O_CREATE|os.O_RDWR, 0o600) // SQLite would let others read it
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the store of laptops: %w", err)
+	}
+	slashed := filepath.ToSlash(File(place))
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // a drive letter
+	}
+	query := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(2)", "trusted_schema(0)", "cell_size_check(1)"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: query.Encode()}).String())
+	if err != nil {
+		return nil, fmt.Errorf("opening the store of laptops: %w", err)
+	}
+	db.SetMaxOpenConns(4)
+	return opened(ctx, db, centre.SQLite)
+}
+
+func opened(ctx context.Context, db *sql.DB, is centre.Dialect) (*centre.Store, error) {
+	s, err := centre.OpenStore(ctx, db, is)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Serving is what a centre needs of the bridge that is one.
+type Serving struct {
+	Config *config.Config
+	Book   ledger.Store    // the bridge's own records
+	Record ledger.Recorder // into it
+	SQL    Database
+	Logger *slog.Logger
+}
+
+// Around returns what serves laptops, and everything else with another handler, until end.
+// Without a centre in the configuration it is the other handler alone.
+func Around(ctx context.Context, s Serving) (around func(http.Handler) http.Handler, end func() error, err error) {
+	if s.Config.Centre.SigningKey.IsZero() {
+		return func(other http.Handler) http.Handler { return other }, func() error { return nil }, nil
+	}
+	key, err := signingKey(s.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	book, ok := s.Book.(ledger.Book)
+	if !ok {
+		return nil, nil, &cli.SetupError{Err: errors.New("a centre needs an audit log"), Do: "remove audit.enabled from the configuration"}
+	}
+	seal, err := book.Key(seals)
+	if err != nil {
+		return nil, nil, fmt.Errorf("serving laptops: %w", err)
+	}
+	store, err := open(ctx, s.Config.Audit, s.SQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Record: s.Record, Logger: s.Logger.With("part", "laptops")})
+	return func(other http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/laptops/") {
+				laptops.ServeHTTP(w, r)
+				return
+			}
+			other.ServeHTTP(w, r)
+		})
+	}, store.Close, nil
+}
+
+func signingKey(cfg *config.Config) (centreKey, error) {
+	if cfg.Centre.SigningKey.IsZero() {
+		return nil, &cli.SetupError{Err: errors.New("this configuration is no centre's"), Do: `"centre": {"signingKey": "${keyring:CENTRE_KEY}"} makes it one; docs/laptops.md says more`}
+	}
+	key, err := enrolment.ParseKey(cfg.Centre.SigningKey.Reveal())
+	if err != nil {
+		return nil, &cli.SetupError{Err: fmt.Errorf("centre.signingKey: %w", err), Do: "it is read with the secret that the configuration names"}
+	}
+	return key, nil
+}
