@@ -87,13 +87,13 @@ func (s accountHandlers) page(who *caller, w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	return pages{s.Site}.tab(who, w, r, "accounts", "Your accounts", all)
+	return pages(s).tab(who, w, r, "accounts", "Your accounts", all)
 }
 
 // donePage is where a browser comes back to from elsewhere, so it has no cookie here: its
 // script, which has one, finishes what was begun.
 func (s accountHandlers) donePage(_ *caller, w http.ResponseWriter, _ *http.Request) error {
-	pages{s.Site}.render(w, http.StatusOK, "connected", frame{Title: "Connecting your account"})
+	pages(s).render(w, http.StatusOK, "connected", frame{Title: "Connecting your account"})
 	return nil
 }
 
