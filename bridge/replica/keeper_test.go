@@ -1,12 +1,13 @@
 package replica_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,19 +49,17 @@ func TestCutOff(t *testing.T) {
 		mine := &cut{Table: all}
 		a, b := join(t, mine, "a"), join(t, all, "b")
 		defer b.Leave()
-		var gone []string
-		var after time.Duration
-		cutAt := time.Now()
+		gone := make(chan []string, 10)
 		b.Watch(func(names []string) error {
-			gone, after = append(gone, names...), time.Since(cutAt)
+			gone <- names
 			return nil
 		}, nil)
 		time.Sleep(20 * time.Second)
 		pass, err := a.Pass(t.Context())
 		if err != nil || pass.Check() != nil || len(gone) > 0 {
-			t.Fatalf("while it renews: %v, %v, gone are %q", err, pass.Check(), gone)
+			t.Fatalf("while it renews: %v, %v, %d are gone", err, pass.Check(), len(gone))
 		}
-		cutAt = time.Now()
+		cutAt := time.Now()
 		mine.Break(errors.New("cut off"))
 		for b.State("a") == replica.Alive {
 			if pass.Check() != nil && time.Since(cutAt) < 2*time.Second {
@@ -74,9 +73,8 @@ func TestCutOff(t *testing.T) {
 		if pass.Check() == nil {
 			t.Error("another sees it ended, and it is certain that it is alive")
 		}
-		time.Sleep(2 * time.Second)
-		if !slices.Equal(gone, []string{"a"}) || after > 10*time.Second {
-			t.Errorf("gone are %q, after %v", gone, after)
+		if names := <-gone; !slices.Equal(names, []string{"a"}) || time.Since(cutAt) > 10*time.Second {
+			t.Errorf("gone are %q, after %v", names, time.Since(cutAt))
 		}
 		if _, err := a.Pass(t.Context()); !errors.Is(err, replica.ErrLapsed) {
 			t.Errorf("a call is let through: %v", err)
@@ -102,23 +100,52 @@ func TestCutOff(t *testing.T) {
 // A cut stands between one bridge and the table.
 type cut struct {
 	replica.Table
+	mu  sync.Mutex
 	err error
 }
 
-func (c *cut) Break(err error) { c.err = err }
+func (c *cut) Break(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+func (c *cut) broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
 
 func (c *cut) Renew(ctx context.Context, me replica.Replica, term time.Duration) (bool, error) {
-	if c.err != nil {
-		return false, c.err
+	if err := c.broken(); err != nil {
+		return false, err
 	}
 	return c.Table.Renew(ctx, me, term)
 }
 
 func (c *cut) List(ctx context.Context) ([]replica.Replica, error) {
-	if c.err != nil {
-		return nil, c.err
+	if err := c.broken(); err != nil {
+		return nil, err
 	}
 	return c.Table.List(ctx)
+}
+
+// said keeps what is logged.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // After a lapse it is not certain before it has given up what others may have taken, which
@@ -126,15 +153,16 @@ func (c *cut) List(ctx context.Context) ([]replica.Replica, error) {
 func TestReturn(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		mine := &cut{Table: table()}
-		var said bytes.Buffer
+		var said said
 		k, err := replica.Join(t.Context(), mine, replica.Replica{Name: "a"}, slog.New(slog.NewTextHandler(&said, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer k.Leave()
-		tries, works := 0, false
+		var tries atomic.Int32
+		var works atomic.Bool
 		k.Watch(nil, func(context.Context) error {
-			if tries++; !works {
+			if tries.Add(1); !works.Load() {
 				return errors.New("not yet")
 			}
 			return nil
@@ -147,24 +175,24 @@ func TestReturn(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		mine.Break(nil)
 		time.Sleep(4 * time.Second)
-		if pass.Check() != nil || tries != 0 {
-			t.Fatalf("a short fault is a lapse: %v, %d", pass.Check(), tries)
+		if pass.Check() != nil || tries.Load() != 0 {
+			t.Fatalf("a short fault is a lapse: %v, %d", pass.Check(), tries.Load())
 		}
 		mine.Break(errors.New("a long fault"))
 		time.Sleep(12 * time.Second)
 		mine.Break(nil)
 		time.Sleep(7 * time.Second)
-		if _, err := k.Pass(t.Context()); !errors.Is(err, replica.ErrLapsed) || tries < 2 {
-			t.Errorf("it is certain before it has looked, %d times: %v", tries, err)
+		if _, err := k.Pass(t.Context()); !errors.Is(err, replica.ErrLapsed) || tries.Load() < 2 {
+			t.Errorf("it is certain before it has looked, %d times: %v", tries.Load(), err)
 		}
-		works = true
+		works.Store(true)
 		if _, err := k.Pass(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if n := tries; pass.Check() == nil {
+		if n := tries.Load(); pass.Check() == nil {
 			t.Error("what was let through before is sent")
-		} else if time.Sleep(10 * time.Second); tries != n {
-			t.Errorf("it looks again, %d times", tries-n)
+		} else if time.Sleep(10 * time.Second); tries.Load() != n {
+			t.Errorf("it looks again, %d times", tries.Load()-n)
 		}
 		if !strings.Contains(said.String(), "not alive for the others") {
 			t.Errorf("it says %s", said.String())
@@ -218,19 +246,20 @@ func TestGoneIsToldAgain(t *testing.T) {
 		}
 		k := join(t, all, "a")
 		defer k.Leave()
-		told, fails := 0, 3
+		const fails = 3
+		var told atomic.Int32
 		k.Watch(func(names []string) error {
-			if told++; !slices.Equal(names, []string{"dead"}) {
+			if !slices.Equal(names, []string{"dead"}) {
 				t.Errorf("told of %q", names)
 			}
-			if told <= fails {
+			if told.Add(1) <= fails {
 				return errors.New("not now")
 			}
 			return nil
 		}, nil)
 		time.Sleep(20 * time.Second)
-		if told != fails+1 {
-			t.Errorf("told %d times", told)
+		if told.Load() != fails+1 {
+			t.Errorf("told %d times", told.Load())
 		}
 	})
 }
