@@ -141,7 +141,7 @@ func documentNames(t *testing.T, a, b documents.Store) {
 		replace(t, a, name, []byte(name))
 	}
 	named(t, b, good...)
-	for _, name := range []string{"", ".", "..", ".a", "a.", "a/b", `a\b`, "../a", "a b", "é", "a\x00", "a:b", "lock", "a.lock", strings.Repeat("n", 201)} {
+	for _, name := range []string{"", ".", "..", ".a", "a.", "a/b", "no/folder", `a\b`, "../a", "a b", "é", "a\x00", "a:b", "lock", "a.lock", strings.Repeat("n", 201)} {
 		called := false
 		err := a.Change(t.Context(), name, func([]byte) ([]byte, error) { called = true; return []byte("x"), nil })
 		if err == nil || called {
