@@ -55,7 +55,7 @@ func TestDrain(t *testing.T) {
 			{"a new session", "POST", "/mcp", mcphttptest.Initialize, nil, 200, 503},
 			{"a ping of a session", "POST", "/mcp", ping, idle, 200, 200},
 			{"a list of tools in a session", "POST", "/mcp", `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, busy, 200, 200},
-					} {
+		} {
 			want := row.before
 			if drains {
 				want = row.after
