@@ -296,7 +296,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 	case errors.Is(err, ErrNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed here; it ended long ago, never was, or began in another session: then eval_resume takes the resume of its paused answer as well", args.Run)), nil
 	case err != nil:
-		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil
+		return surface.Refused(errors.Is(err, ErrClosed), fmt.Sprintf("run %s does not go on: %v", args.Run, err))
 	}
 	return res, nil
 }

@@ -356,8 +356,8 @@ func TestCloseLetsRunsEndFirst(t *testing.T) {
 	<-reached
 	closed := make(chan struct{})
 	go func() { b.Close(time.Minute); close(closed) }()
-	for out := ""; !strings.Contains(out, ErrClosed.Error()); {
-		out, _ = call(t, c, "eval", map[string]any{"code": "return 1"})
+	for refused := error(nil); refused == nil || !strings.Contains(refused.Error(), ErrClosed.Error()+": nothing has begun; try again"); {
+		_, refused = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": "return 1"}})
 	}
 	close(let)
 	if got := <-answer; got != `"late"` {

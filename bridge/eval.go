@@ -28,7 +28,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		c.sealed = true
 		res, err := s.goOn(ctx, req, st.Run, c, false)
 		if err != nil {
-			return failure("run " + st.Run + " is over, or cannot go on here: " + err.Error()), nil
+			return surface.Refused(errors.Is(err, ErrClosed), "run "+st.Run+" is over, or cannot go on here: "+err.Error())
 		}
 		return res, nil
 	}
@@ -38,15 +38,15 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	}
 	sess, err := s.session(req)
 	if err != nil {
-		return failure(err.Error()), nil
+		return surface.Refused(errors.Is(err, ErrClosed), err.Error())
 	}
 	r, err := s.runner.reattach(ctx, sess, s.claimantOf(ctx, req, ""), profile, args)
 	if err != nil {
-		return failure("the same script is paused, and does not go on: " + err.Error()), nil
+		return surface.Refused(errors.Is(err, ErrClosed), "the same script is paused, and does not go on: "+err.Error())
 	}
 	if r == nil {
 		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: rpc.TraceOf(req)}, rpc.Caller(ctx, req.Extra), args, nil); err != nil {
-			return failure(err.Error()), nil
+			return surface.Refused(errors.Is(err, ErrClosed), err.Error())
 		}
 	}
 	return s.attach(ctx, s.newAttachment(req, r, false))

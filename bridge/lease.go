@@ -103,6 +103,8 @@ func (l *leases) acquire(ctx context.Context, id string, ask bool) (lease int64,
 		}
 		select {
 		case <-time.After(askEvery):
+		case <-l.ended:
+			return 0, nil, ErrClosed
 		case <-ctx.Done():
 			return 0, nil, context.Cause(ctx)
 		}

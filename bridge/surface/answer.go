@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -77,4 +78,18 @@ func Listed(names []string) string {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// CodeEnding is the code of the JSON-RPC error with which a bridge that is about to end
+// refuses what it has not begun. It is one of those that are a server's own.
+const CodeEnding = -32000
+
+// Refused says why a run was not begun, or does not go on. If that is because the bridge
+// ends, it is an error of the protocol, so that clients do not take it for the script's: the
+// same request may be sent again, and meets another bridge, or this one once it is back.
+func Refused(ends bool, text string) (*mcp.CallToolResult, error) {
+	if ends {
+		return nil, &jsonrpc.Error{Code: CodeEnding, Message: text + ": nothing has begun; try again"}
+	}
+	return Failure(text), nil
 }
