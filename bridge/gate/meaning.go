@@ -80,7 +80,7 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		case known.Amount:
 			m.Spends = true
 		case known.Place:
-			if (odd(value.Text) || tool.Runs == known.CI && refspec(value.Text)) && !slices.Contains(m.Unknown, value.Param) {
+			if (odd(value.Text) || tool.Runs == known.CI && known.Refspec(value.Text)) && !slices.Contains(m.Unknown, value.Param) {
 				m.Unknown = append(m.Unknown, value.Param)
 			}
 		}

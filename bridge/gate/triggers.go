@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"slices"
 	"strings"
 
 	"codemode-bridge/bridge/workspace"
@@ -31,29 +30,10 @@ func triggers(call known.Reading) bool {
 			continue
 		}
 		file := workspace.Workspace{}.Locate(v.Text, "")
-		if strings.HasSuffix(strings.ToLower(v.Param), "branch") && delivers(v.Text) || refspec(v.Text) || file.RunsLater != "" || file.Secret != "" || v.Param == "remote" && !isWord(v.Text) {
+		if strings.HasSuffix(strings.ToLower(v.Param), "branch") && known.Delivers(v.Text) || known.Refspec(v.Text) || file.RunsLater != "" || file.Secret != "" || v.Param == "remote" && !known.NamesRemote(v.Text) {
 			return false
 		}
 		branch = branch || v.Param == "branch"
 	}
 	return branch
-}
-
-// delivers reports whether software is usually delivered from a branch of that name.
-func delivers(branch string) bool {
-	branch = strings.TrimPrefix(strings.ToLower(branch), "refs/heads/")
-	first := strings.FieldsFunc(branch, func(c rune) bool { return strings.ContainsRune("/-_.", c) })
-	return len(first) == 0 || slices.Contains(delivering, first[0])
-}
-
-var delivering = strings.Fields("main master trunk default develop production prod live release releases stable staging deploy gh head refs")
-
-// refspec reports whether git takes the name of a branch for more than that: "+main"
-// overwrites, ":main" deletes.
-func refspec(name string) bool { return strings.HasPrefix(name, "+") || strings.Contains(name, ":") }
-
-// isWord reports whether a name has only letters, digits, "-" and "_": that of a remote
-// is no address then.
-func isWord(name string) bool {
-	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }

@@ -13,12 +13,12 @@ import (
 
 // newMetrics counts what a lasting bridge does, and nothing if the configuration names no
 // address where that could be read. It is called before the bridge does anything.
-func (p *parts) newMetrics(m config.Metrics, lives lifetime) *metrics.Metrics {
+func newMetrics(p *parts, m config.Metrics, lives lifetime) *metrics.Metrics {
 	if m.Listen.IsZero() || lives != lasting {
 		return nil
 	}
 	counts := metrics.New(metrics.Options{
-		Version: version, Commit: built().Revision(), Go: runtime.Version(), Tools: m.Tools, State: p.metricsState,
+		Version: version, Commit: built().Revision(), Go: runtime.Version(), Tools: m.Tools, State: func(ctx context.Context) metrics.State { return metricsState(ctx, p) },
 		Profiles: func() []string { return p.config().Profiles.Names() }, Servers: func() []string { return serverNames(p.config()) },
 	})
 	p.recorder.Observe(counts.Recorded)
@@ -27,7 +27,7 @@ func (p *parts) newMetrics(m config.Metrics, lives lifetime) *metrics.Metrics {
 
 // serveMetrics serves the metrics, if there are any, until ctx ends. A bridge whose
 // metrics cannot be read does everything else all the same.
-func (p *parts) serveMetrics(ctx context.Context, counts *metrics.Metrics, m config.Metrics) {
+func serveMetrics(ctx context.Context, p *parts, counts *metrics.Metrics, m config.Metrics) {
 	if counts == nil {
 		return
 	}
@@ -42,10 +42,10 @@ func (p *parts) serveMetrics(ctx context.Context, counts *metrics.Metrics, m con
 }
 
 // metricsState is how the bridge is.
-func (p *parts) metricsState(ctx context.Context) metrics.State {
+func metricsState(ctx context.Context, p *parts) metrics.State {
 	waiting, pool := p.gate.Broker().Counts(""), p.pool.Status()
 	s := metrics.State{
-		Runs: p.server.Running(), Sessions: len(p.server.Sessions()), Questions: p.questions(ctx), Open: waiting.Open, Queued: waiting.Queued,
+		Runs: p.server.Running(), Sessions: len(p.server.Sessions()), Questions: questionsOf(ctx, p), Open: waiting.Open, Queued: waiting.Queued,
 		Writable: p.recorder.Unavailable() == "", Backlog: p.recorder.Backlog(),
 		Workers: metrics.Workers{Live: pool.Live, Warm: pool.Warm, Idle: pool.Idle, Busy: pool.Running, Queued: pool.Queued, Started: pool.Started, Killed: pool.KilledFor},
 	}
@@ -57,8 +57,8 @@ func (p *parts) metricsState(ctx context.Context) metrics.State {
 	return s
 }
 
-// questions are those of the bridge's configuration that wait; nil if they cannot be read.
-func (p *parts) questions(ctx context.Context) *metrics.Questions {
+// questionsOf are those of the bridge's configuration that wait; nil if they cannot be read.
+func questionsOf(ctx context.Context, p *parts) *metrics.Questions {
 	now := time.Now()
 	open, err := p.gate.Broker().Requests(ctx, approval.Filter{Open: now})
 	if err != nil {

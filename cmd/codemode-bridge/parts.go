@@ -89,7 +89,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.desk.with = withConfig(cfg, con.Env)
 	p.reloads = newReloads(con, p, cfg)
 	p.log.Info("bridge begins", "version", version, "commit", built().Revision(), "worker", program)
-	counts := p.newMetrics(cfg.Metrics, lives)
+	counts := newMetrics(p, cfg.Metrics, lives)
 	cache := cacheFolder(con, cfg.File)
 	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
@@ -142,7 +142,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
-	p.ended.Go(func() { p.serveMetrics(following, counts, cfg.Metrics) })
+	p.ended.Go(func() { serveMetrics(following, p, counts, cfg.Metrics) })
 	if p.start != nil {
 		p.ended.Go(func() { p.start.Follow(following) })
 	}

@@ -15,29 +15,29 @@ import (
 	"codemode-bridge/bridge/pgtest"
 )
 
-// A machine is a home of its own, with a configuration that others have as well.
-type machine struct {
+// A keptMachine is a machine: a home of its own, with a configuration that others have as well.
+type keptMachine struct {
 	t         *testing.T
 	bin, home string
 }
 
-func (m machine) command(args ...string) *exec.Cmd {
+func (m keptMachine) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.bin, "codemode-bridge"), append(args, "--config", m.config())...)
 	cmd.Env = append(os.Environ(), "HOME="+m.home, "XDG_CONFIG_HOME="+filepath.Join(m.home, "config"), "XDG_STATE_HOME="+filepath.Join(m.home, "state"),
 		"XDG_CACHE_HOME="+filepath.Join(m.home, "cache"), "STORE_PASSWORD="+pgtest.Password, "STORE_KEY=the key of the store of a test")
 	return cmd
 }
 
-func (m machine) config() string { return filepath.Join(m.home, "config.json") }
+func (m keptMachine) config() string { return filepath.Join(m.home, "config.json") }
 
-func (m machine) run(args ...string) string {
+func (m keptMachine) run(args ...string) string {
 	m.t.Helper()
 	out, _ := m.command(args...).CombinedOutput() // what it says tells
 	return string(out)
 }
 
 // says waits until a command says the words.
-func (m machine) says(words string, args ...string) {
+func (m keptMachine) says(words string, args ...string) {
 	m.t.Helper()
 	for until := time.Now().Add(30 * time.Second); ; {
 		out := m.run(args...)
@@ -51,7 +51,7 @@ func (m machine) says(words string, args ...string) {
 }
 
 // serves starts a bridge that ends with the test.
-func (m machine) serves() {
+func (m keptMachine) serves() {
 	m.t.Helper()
 	cmd := m.command("serve")
 	said := new(strings.Builder)
@@ -70,9 +70,9 @@ func (m machine) serves() {
 
 const petDocument = `{"openapi": "3.0.0", "info": {"title": "pets", "version": "1"}, "paths": {"/pets": {"get": {"operationId": "list", "description": "DESCRIPTION", "responses": {"200": {"description": "ok"}}}}}}`
 
-// machines returns bridges with one store. Every machine has the text as its
+// keptMachines returns bridges with one store. Every machine has the text as its
 // configuration, in which ADDRESS is the store's.
-func machines(t *testing.T, text string, n int) (all []machine) {
+func keptMachines(t *testing.T, text string, n int) (all []keptMachine) {
 	t.Helper()
 	bin := os.Getenv("REAL_BIN")
 	if bin == "" {
@@ -90,7 +90,7 @@ func machines(t *testing.T, text string, n int) (all []machine) {
 	t.Cleanup(server.Stop)
 	address := strings.Replace(server.URL("postgres", "team"), pgtest.Password, "${STORE_PASSWORD}", 1)
 	for range n {
-		m := machine{t, bin, t.TempDir()}
+		m := keptMachine{t, bin, t.TempDir()}
 		mustWrite(t, m.config(), strings.Replace(text, "ADDRESS", address, 1))
 		mustWrite(t, filepath.Join(m.home, "pets.json"), petDocument)
 		all = append(all, m)
@@ -103,7 +103,7 @@ const sharedText = `{"id": "team", "servers": {"pets": {"openapi": "pets.json", 
 // A tool that is accepted on one machine is accepted on all with the store and the id, and
 // on a fresh one; without the id, nothing is shared.
 func TestRealKeptPins(t *testing.T) {
-	all := machines(t, sharedText, 4)
+	all := keptMachines(t, sharedText, 4)
 	a, b, fresh, other := all[0], all[1], all[2], all[3]
 	const look = `return Object.keys(codemode).join()`
 	a.says("pets__list", "eval", look)
@@ -142,7 +142,7 @@ func TestRealKeptPins(t *testing.T) {
 // force on a fresh one.
 func TestRealKeptConfirmations(t *testing.T) {
 	text := strings.Replace(sharedText, `"approvals": {"listen": "off"}`, fmt.Sprintf(`"approvals": {"listen": "off", "approvers": [{"name": "ann", "role": "admin", "sha256": "%x"}]}`, sha256.Sum256([]byte("ann-token"))), 1)
-	all := machines(t, text, 3)
+	all := keptMachines(t, text, 3)
 	a, b, fresh := all[0], all[1], all[2]
 	a.serves()
 	b.serves()

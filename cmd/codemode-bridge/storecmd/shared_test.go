@@ -37,7 +37,7 @@ func TestLaterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		no, tries := errors.New("no store"), 0
 		s := NewShared(func(context.Context, *config.Config) (config.Audit, error) { tries++; return config.Audit{}, no })
-		d := s.Documents("pins", &config.Config{ID: "a"})
+		d := s.Documents("pins", &config.Config{Head: config.Head{ID: "a"}})
 		if _, err := d.Read(t.Context(), "x"); !errors.Is(err, no) || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("read: %v", err)
 		}
