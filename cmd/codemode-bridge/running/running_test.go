@@ -163,7 +163,11 @@ func TestWhatIsToldArrives(t *testing.T) {
 	set := upstream.New(upstream.Options{})
 	defer set.Close()
 	set.Apply([]upstream.Spec{{Name: "off", Disabled: true}})
-	of := Of(&config.Config{}, "/f", set)
+	cfg, err := config.Parse("config.json", []byte("{}"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := Of(cfg, "/f", set)
 	if of.Folder != "/f" || len(of.Servers) != 1 || of.Servers[0].State != upstream.Disabled || of.Servers[0].Pending || of.Servers[0].Listed {
 		t.Errorf("told %+v", of)
 	}
