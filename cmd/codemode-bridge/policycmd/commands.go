@@ -74,7 +74,7 @@ func (b *Bridge) sign() *cobra.Command {
 			"applies at those who include it, even where it loosens something.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if keyFile == "" || serial == 0 {
-				return &cli.UsageError{Err: errors.New("--key and --serial are needed")}
+				return &cli.UsageError{Err: errors.New("--key and --serial are needed: the file that policy keygen wrote, and a number that is higher than the last version's (1 for the first)")}
 			}
 			when, err := validity(notBefore, expires)
 			if err != nil {
@@ -103,7 +103,7 @@ func (b *Bridge) sign() *cobra.Command {
 			}
 			if old, err := atomicfile.Read(args[0]+".sig", policydoc.MaxEnvelope); err == nil {
 				if was, err := policydoc.ParseEnvelope(old); err == nil && was.Key == e.Key && (was.Serial > serial || was.Serial == serial && was.SHA256 != e.SHA256) {
-					return &cli.UsageError{Err: fmt.Errorf("%s.sig has the serial %d already: readers would refuse %d", args[0], was.Serial, serial)}
+					return &cli.UsageError{Err: fmt.Errorf("%s.sig has the serial %d already, and readers would refuse %d: sign with --serial %d", args[0], was.Serial, serial, was.Serial+1)}
 				}
 			}
 			written, err := json.MarshalIndent(e, "", "  ")

@@ -48,7 +48,7 @@ func TestKeygenAndSign(t *testing.T) {
 		t.Errorf("%s\n%v", text, err)
 	}
 	for want, args := range map[string][]string{
-		"--key and --serial": {"sign", doc}, "serial 2 already": {"sign", doc, "--key", key, "--serial", "1"}, "is a time": {"sign", doc, "--key", key, "--serial", "3", "--expires", "soon"},
+		"--key and --serial": {"sign", doc}, "sign with --serial 3": {"sign", doc, "--key", key, "--serial", "1"}, "is a time": {"sign", doc, "--key", key, "--serial", "3", "--expires", "soon"},
 		"private key": {"sign", doc, "--key", doc, "--serial", "3"}, "include nothing": {"sign", write(t, folder, "more.json", `{"include": ["x"]}`), "--key", key, "--serial", "3"},
 	} {
 		if _, err := command(t, args...); err == nil || !strings.Contains(err.Error(), want) {
