@@ -15,6 +15,8 @@ type ToolFacts struct {
 	TrustAnnotations   bool
 	// Input is the tool's input schema; nil if it is not known.
 	Input json.RawMessage
+	// Labels are what rules about flows call it.
+	Labels Labels
 }
 
 func (t *ToolFacts) call() Call {
@@ -95,9 +97,25 @@ func (c *checker) run() {
 		c.decidable(r, matched)
 		c.contradicted(r, matched)
 	}
+	c.flows()
 	if c.p.setsDefault && c.p.hasAllowlist && c.p.defaultAction != defaultDeny {
 		c.warn(pointer("/profiles", c.p.name)+"/default",
 			fmt.Sprintf("default %q has no effect: there is an allowlist, so what is on no list is denied", defaultActionWords[c.p.defaultAction]), "")
+	}
+}
+
+// flows warns of rules about flows whose labels no known tool has.
+func (c *checker) flows() {
+	for _, f := range c.p.flows {
+		if f.profile != c.p.name {
+			continue
+		}
+		for key, label := range map[string]string{"from": f.from, "to": f.to} {
+			if !slices.ContainsFunc(c.tools, func(t ToolFacts) bool { return t.Labels.has(label) != no }) {
+				c.warn(pointer("/profiles", c.p.name)+"/"+f.label+"/"+key, fmt.Sprintf("no known tool is labelled %q, so the flow does nothing", label),
+					`servers have "labels", and their tools "tools": {"labels": ...}`)
+			}
+		}
 	}
 }
 

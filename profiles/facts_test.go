@@ -285,7 +285,8 @@ func TestCheckWarnings(t *testing.T) {
 		{Server: "git", Tool: "push", Input: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": true}`)},
 		{Server: "db", Tool: "wipe", Annotations: Annotations{Destructive: yesPtr()}},
 		{Tool: "search_tools"},
-		{Server: "big-web", Tool: "get-page"},
+		{Server: "big-web", Tool: "get-page", Labels: Labels{Has: []string{"web"}}},
+		{Server: "mail", Tool: "send", Labels: Labels{Unknown: true}},
 	}
 	for _, test := range []struct {
 		profile string
@@ -315,6 +316,9 @@ func TestCheckWarnings(t *testing.T) {
 		{`{"allowlist": ["fs__*"], "default": "ask"}`, []string{`/profiles/p/default: default "ask" has no effect`}},
 		{`{"allowlist": ["fs__*"], "default": "deny"}`, nil},
 		{`{"rules": [{"tools": ["db__*"], "risk": "low"}]}`, []string{`/profiles/p/rules/0/risk: low contradicts the destructiveHint of db__wipe: its calls stay high`}},
+		{`{"flows": [{"from": "web", "to": "external", "action": "ask", "by": "content"}]}`, nil}, // of mail__send nobody has said that it is not external
+		{`{"flows": [{"from": "wbe", "to": "external", "action": "ask", "by": "content"}]}`, []string{`/profiles/p/flows/0/from: no known tool is labelled "wbe", so the flow does nothing`}},
+		{`{"flows": [{"from": "private", "to": "hr", "action": "deny", "by": "context"}]}`, []string{`/profiles/p/flows/0/to: no known tool is labelled "hr"`}},
 		{`{"rules": [{"tools": ["fs__*", "git__*"], "risk": "low"}, {"tools": ["db__*"], "risk": "high"}]}`, nil},
 	} {
 		var got []string

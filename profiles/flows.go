@@ -135,6 +135,18 @@ func (f *flow) applies(facts *FlowFacts) (is truth, says []string) {
 	return is, says
 }
 
+// missed says why the flow does not apply to a call.
+func (f *flow) missed(facts *FlowFacts) string {
+	switch {
+	case facts == nil || facts.Labels.has(f.to) == no:
+		return "the tool is not labelled " + f.to
+	case f.content:
+		return "nothing labelled " + f.from + " was found in the arguments"
+	default:
+		return "nothing labelled " + f.from + " was read before"
+	}
+}
+
 // maxSources bounds how many sources a reason names.
 const maxSources = 3
 
@@ -144,7 +156,7 @@ func (t *tally) tryFlows() error {
 	for _, f := range t.p.flows {
 		is, says := f.applies(t.call.Flow)
 		if t.trials != nil {
-			outcome := "nothing of that kind reaches the tool"
+			outcome := f.missed(t.call.Flow)
 			if is != no {
 				outcome = "matches: " + f.says.String()
 			}

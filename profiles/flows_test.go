@@ -44,6 +44,23 @@ func TestFlows(t *testing.T) {
 
 func with(c Call, change func(*Call)) Call { change(&c); return c }
 
+func TestFlowsThatDoNotApplySayWhy(t *testing.T) {
+	p := profile(t, `{"flows": [
+		{"from": "private", "to": "external", "action": "ask", "by": "content"},
+		{"from": "untrusted", "to": "external", "action": "ask", "by": "context"},
+		{"from": "private", "to": "hr", "action": "ask", "by": "content"}]}`)
+	var says []string
+	for _, trial := range p.Explain(with(call(t, "mail__send", "{}"), flowing(FlowFacts{Labels: has("external")}))).Tried {
+		if trial.Kind == KindFlow {
+			says = append(says, trial.Outcome)
+		}
+	}
+	want := []string{"nothing labelled private was found in the arguments", "nothing labelled untrusted was read before", "the tool is not labelled hr"}
+	if !slices.Equal(says, want) {
+		t.Errorf("%q", says)
+	}
+}
+
 func TestFlowsInExpressions(t *testing.T) {
 	p := profile(t, `{"rules": [{"tools": ["*"], "when": "'private' in flow.content && 'external' in labels && !args.to.endsWith('@acme.com')", "action": "ask"}]}`)
 	private := FlowFacts{Labels: has("external"), Content: []FlowFact{{Labels: has("private")}}}

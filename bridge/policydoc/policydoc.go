@@ -97,15 +97,17 @@ func (i Include) MarshalJSON() ([]byte, error) {
 func (i Include) Check() error {
 	switch {
 	case i.URL == "" && (i.SHA256 != "" || i.Key != "" || i.Token != ""):
-		return errors.New("has no url")
+		return errors.New("has no url, which sha256, key and token belong to")
 	case i.URL == "" && strings.TrimSpace(i.File) == "":
 		return errors.New("is empty: name a file, or a url")
+	case i.URL == "" && strings.Contains(i.File, "://"):
+		return errors.New(`is an address and not a file: write {"url": "...", "key": "ed25519:..."}, or "sha256" instead of "key"`)
 	case i.URL == "":
 		return nil
 	case i.File != "":
 		return errors.New("is a file or a url, not both")
 	case (i.SHA256 == "") == (i.Key == ""):
-		return errors.New("is pinned by exactly one of sha256 and key")
+		return errors.New("needs exactly one of sha256 and key, which say what may be at its address")
 	case i.SHA256 != "" && !digestForm.MatchString(i.SHA256):
 		return errors.New("has a sha256 that is not 64 digits in lower case hex")
 	case i.Token != "" && !tokenForm.MatchString(i.Token):
@@ -133,7 +135,7 @@ func CheckURL(text string) error {
 	if addr, err := netip.ParseAddr(u.Hostname()); u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && addr.IsLoopback()) {
 		return nil
 	}
-	return errors.New("has a url that is not https")
+	return errors.New("has a url that is not https; http is for addresses of this machine alone")
 }
 
 // TokenVariable is the variable that holds the token; empty if there is none.

@@ -91,6 +91,7 @@ func TestIncludes(t *testing.T) {
 		`{"url": "https://a.example/x", "sha256": "` + sum + `"}`:                  "",
 		`{"url": "https://a.example/x", "key": "` + public + `", "token": "${T}"}`: "",
 		`{"url": "http://127.0.0.1:1/x", "key": "` + public + `"}`:                 "",
+		`"https://a.example/x"`:          `write {"url"`,
 		`""`:                             "is empty",
 		`7`:                              "must be a file",
 		`{"url": "https://a.example/x"}`: "exactly one",

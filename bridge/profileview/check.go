@@ -38,13 +38,13 @@ func Check(view *gate.View, place func(pointer string) (file string, line, colum
 		f := view.Facts(t)[0]
 		facts = append(facts, profiles.ToolFacts{
 			Server: f.Server, Tool: f.Tool, Title: f.Title, Description: f.Description,
-			Annotations: f.Annotations, TrustAnnotations: f.TrustAnnotations, Input: t.Input,
+			Annotations: f.Annotations, TrustAnnotations: f.TrustAnnotations, Input: t.Input, Labels: f.Flow.Labels,
 		})
 	}
 	tools = len(facts)
 	for _, s := range view.Catalog.View(nil).Servers() {
 		for _, t := range catalog.Methods(s.Server) {
-			facts = append(facts, profiles.ToolFacts{Server: t.Server, Tool: t.Name, Annotations: t.Annotations, Input: t.Input})
+			facts = append(facts, profiles.ToolFacts{Server: t.Server, Tool: t.Name, Annotations: t.Annotations, Input: t.Input, Labels: view.Facts(t)[0].Flow.Labels})
 		}
 	}
 	for _, w := range view.Profiles.Check(facts) {

@@ -123,6 +123,12 @@ func TestACentreAndLaptops(t *testing.T) {
 		t.Errorf("ann's status: %+v", is)
 	}
 
+	centre.says("laptops", "revoke", "ann")
+	out, err := ann.command("enroll", "--leave").CombinedOutput()
+	if got := string(out); err != nil || !strings.Contains(got, "no more") || !strings.Contains(got, "had ended it before: the centre refuses: the laptop ann was revoked") {
+		t.Errorf("leaving once revoked: %v: %s", err, got)
+	}
+
 	// What the centre has not is not pruned.
 	at.kill()
 	bob.says("eval", "return 2")
@@ -139,7 +145,6 @@ func TestACentreAndLaptops(t *testing.T) {
 	if got := bob.says("audit", "query", "--event-type", "laptop"); !strings.Contains(got, `"what":"left"`) {
 		t.Errorf("bob's own log: %s", got)
 	}
-	centre.says("laptops", "revoke", "ann")
 	if got := centre.fails("laptops", "revoke", "ann"); !strings.Contains(got, "was revoked on") {
 		t.Errorf("again: %s", got)
 	}

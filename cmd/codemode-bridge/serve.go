@@ -227,7 +227,7 @@ func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
 	}
 	fmt.Fprintf(con.Err, "codemode-bridge %s\n", version)
 	fmt.Fprintf(con.Err, "  endpoint     %s\n", endpoint)
-	fmt.Fprintf(con.Err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
+	fmt.Fprintf(con.Err, "  servers      %s\n", cmp.Or(strings.Join(serverNames(cfg), ", "), "none"))
 	if cfg.Audit.Enabled {
 		fmt.Fprintf(con.Err, "  audit log    %s\n", cfg.Audit.Where())
 	} else {

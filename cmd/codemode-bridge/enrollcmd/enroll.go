@@ -264,7 +264,12 @@ func (l *Laptop) leave(ctx context.Context, f enrolment.Folder, book ledger.Book
 		return err
 	}
 	fmt.Fprintf(l.Out, "this machine is enrolled at %s no more; nothing is sent from now on\n", e.Centre)
-	if untold != nil {
+	var refusal *wire.Refusal
+	switch {
+	case untold == nil:
+	case errors.As(untold, &refusal) && refusal.Code == wire.Revoked: // it has ended there already
+		fmt.Fprintf(l.Err, "the centre had ended it before: %v\n", untold)
+	default:
 		fmt.Fprintf(l.Err, "the centre could not be told (%v); its administrator ends it there with: codemode-bridge laptops revoke %s\n", untold, e.Laptop)
 	}
 	return nil

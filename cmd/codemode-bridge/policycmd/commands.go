@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"codemode-bridge/bridge/atomicfile"
@@ -71,10 +72,10 @@ func (b *Bridge) sign() *cobra.Command {
 		Use: "sign FILE", Short: "Sign a document: writes FILE.sig", Args: cli.ExactArgs(1),
 		Long: "Signs a document and writes the signature to FILE.sig. The serial must be higher than that of every document that\n" +
 			"was signed for the same address before: readers refuse an older one. Who signs has approved the document: it\n" +
-			"applies at those who include it, even where it loosens something.",
+			"applies at those who include it, even where it loosens something. A document with mistakes is not signed.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if keyFile == "" || serial == 0 {
-				return &cli.UsageError{Err: errors.New("--key and --serial are needed")}
+				return &cli.UsageError{Err: errors.New("--key and --serial are needed: the file that policy keygen wrote, and a number that is higher than the last version's (1 for the first)")}
 			}
 			when, err := validity(notBefore, expires)
 			if err != nil {
@@ -88,6 +89,14 @@ func (b *Bridge) sign() *cobra.Command {
 				return err
 			} else if len(inner) > 0 {
 				return inner[0].Problem("a document from an address may include nothing", "include both in the file")
+			}
+			name, err := filepath.Abs(args[0])
+			if err != nil {
+				return fmt.Errorf("reading the document: %w", err)
+			}
+			// Whoever includes a document that is wrong cannot start. A variable is set there, and need not be here.
+			if _, err := (config.Texts{Name: name, File: string(text)}).Recall(os.LookupEnv); err != nil {
+				return err
 			}
 			secret, err := atomicfile.Read(keyFile, policydoc.MaxEnvelope)
 			if err != nil {
@@ -103,7 +112,7 @@ func (b *Bridge) sign() *cobra.Command {
 			}
 			if old, err := atomicfile.Read(args[0]+".sig", policydoc.MaxEnvelope); err == nil {
 				if was, err := policydoc.ParseEnvelope(old); err == nil && was.Key == e.Key && (was.Serial > serial || was.Serial == serial && was.SHA256 != e.SHA256) {
-					return &cli.UsageError{Err: fmt.Errorf("%s.sig has the serial %d already: readers would refuse %d", args[0], was.Serial, serial)}
+					return &cli.UsageError{Err: fmt.Errorf("%s.sig has the serial %d already, and readers would refuse %d: sign with --serial %d", args[0], was.Serial, serial, was.Serial+1)}
 				}
 			}
 			written, err := json.MarshalIndent(e, "", "  ")

@@ -39,6 +39,10 @@ func TestKeygenAndSign(t *testing.T) {
 	if _, err := command(t, "sign", doc, "--key", key, "--serial", "2", "--expires", "2999-01-01T00:00:00Z"); err != nil {
 		t.Fatal(err)
 	}
+	variable := write(t, folder, "variable.json", `{"servers": {"web": {"url": "https://web.example.com/mcp", "headers": {"Authorization": "Bearer ${NOT_SET_WHERE_IT_IS_SIGNED}"}}}}`)
+	if _, err := command(t, "sign", variable, "--key", key, "--serial", "1"); err != nil {
+		t.Error(err)
+	}
 	text, err := os.ReadFile(doc + ".sig")
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +52,9 @@ func TestKeygenAndSign(t *testing.T) {
 		t.Errorf("%s\n%v", text, err)
 	}
 	for want, args := range map[string][]string{
-		"--key and --serial": {"sign", doc}, "serial 2 already": {"sign", doc, "--key", key, "--serial", "1"}, "is a time": {"sign", doc, "--key", key, "--serial", "3", "--expires", "soon"},
-		"private key": {"sign", doc, "--key", doc, "--serial", "3"}, "include nothing": {"sign", write(t, folder, "more.json", `{"include": ["x"]}`), "--key", key, "--serial", "3"},
+		"--key and --serial": {"sign", doc}, "sign with --serial 3": {"sign", doc, "--key", key, "--serial", "1"}, "is a time": {"sign", doc, "--key", key, "--serial", "3", "--expires", "soon"},
+		`unknown key "newTols"`: {"sign", write(t, folder, "wrong.json", `{"newTols": "allow"}`), "--key", key, "--serial", "3"},
+		"private key":           {"sign", doc, "--key", doc, "--serial", "3"}, "include nothing": {"sign", write(t, folder, "more.json", `{"include": ["x"]}`), "--key", key, "--serial", "3"},
 	} {
 		if _, err := command(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)

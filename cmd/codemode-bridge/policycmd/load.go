@@ -168,7 +168,7 @@ func (g *gathering) fetched(e *config.Entry) error {
 	}
 	doc, err := g.Store.Get(g.ctx, e.Include, g.Now)
 	if err != nil {
-		return e.Problem("the included document cannot be used: "+err.Error(), "")
+		return e.Problem("the included document cannot be used: "+err.Error(), "see that the address is right, that this machine reaches it, and that it has what sha256 or key says; or ask whoever publishes the document")
 	}
 	if g.Got != nil {
 		g.Got(doc)
@@ -241,6 +241,9 @@ func (e *LoosensError) add(c config.Conflict, why []string) {
 	problem := *c.Above
 	problem.Message = "this would loosen what an included document says: " + strings.Join(why, "; ")
 	problem.Hint = "the document is at " + c.Below + "; leave this out, or write something stricter"
+	if slices.ContainsFunc(why, func(one string) bool { return strings.HasSuffix(one, " is gone") }) {
+		problem.Hint = "the document is at " + c.Below + "; a list here takes the place of the document's: repeat its entries and add yours, or leave this out"
+	}
 	if !slices.ContainsFunc(e.Problems, func(p *config.FieldError) bool { return p.Path == problem.Path }) {
 		e.Problems = append(e.Problems, &problem)
 	}

@@ -62,7 +62,7 @@ func TestWhatAFileMaySay(t *testing.T) {
 		`"servers": {"git": {"tools": {"deny": ["reset", "clean"]}}}`:                                "",
 		`"log": {"level": "debug"}`:                                                                  "",
 		`"newTools": "quarantine"`:                                                                   "",
-		`"evaluation": {"profiles": {"p": {"denylist": []}}}`:                                        `denylist: "git__push" is gone`,
+		`"evaluation": {"profiles": {"p": {"denylist": []}}}`:                                        `denylist: "git__push" is gone (hint: the document is at `,
 		`"evaluation": {"profiles": {"p": {"allowlist": ["fs__read"]}}}`:                             "loosen",
 		`"evaluation": {"profiles": {"p": {"default": "allow"}}}`:                                    "default: allow instead of ask",
 		`"evaluation": {"profiles": {"p": {"rules": [{"tools": ["git__log"], "action": "allow"}]}}}`: "loosen",
