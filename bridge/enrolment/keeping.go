@@ -25,6 +25,9 @@ type keeping struct {
 	folder Folder
 }
 
+// Unwrap returns the log itself, which may be more than a Book.
+func (k *keeping) Unwrap() ledger.Book { return k.Book }
+
 // Shared passes on what the store knows; see [ledger.Queue].
 func (k *keeping) Shared() bool {
 	s, ok := k.Book.(interface{ Shared() bool })

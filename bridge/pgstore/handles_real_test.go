@@ -45,9 +45,9 @@ func TestRealHandles(t *testing.T) {
 		t.Error(diff)
 	}
 	conn := raw(t, o)
-	var rows string
-	if err := conn.QueryRow(t.Context(), "SELECT string_agg(convert_from(body, 'LATIN1'), '') FROM handles").Scan(&rows); err != nil || strings.Contains(rows, "may read") {
-		t.Errorf("the table shows what it keeps: %v", err)
+	var shown bool
+	if err := conn.QueryRow(t.Context(), "SELECT bool_or(position('may read'::bytea IN body) > 0) FROM handles").Scan(&shown); err != nil || shown {
+		t.Errorf("the table shows what it keeps: %v, %v", shown, err)
 	}
 	// A row that somebody gives to another principal is good for nobody.
 	edit(t, o, "UPDATE handles SET principal = 'eve' WHERE id = 'h1_x'")

@@ -29,7 +29,7 @@ const oldestReader = 1
 
 // migrations[v] leads from version v to v+1. They only add, so that the release before
 // can go on with the result.
-var migrations = []string{schema1, schemaDocuments, schemaReplicas, schemaHandles}
+var migrations = []string{schema1, schemaReplicas, schemaDocuments, schemaHandles}
 
 const schema1 = `
 CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);

@@ -185,7 +185,7 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 		}
 		return key
 	}
-	shared, _ := db.(handles.Shared) // a database
+	shared, _ := enrollcmd.Kept(db).(handles.Shared) // a database
 	return &auditLog{
 		handles:      shared,
 		Recorder:     recorder.New(recorder.Options{Store: db, Log: log}),

@@ -76,7 +76,7 @@ document.addEventListener("keydown", (event) => {
 // ---- begin
 
 if ($("#login")) atTheDoor();
-if ($("#connected")) finishAccount();
+else if ($("#connected")) finishAccount();
 else {
 	sessionStorage.removeItem("tried");
 	$("#keys-on").checked = localStorage.getItem("keys") !== "off";

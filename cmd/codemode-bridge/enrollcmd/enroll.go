@@ -38,6 +38,14 @@ type Laptop struct {
 	Edit func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error
 }
 
+// Kept returns the log that Keeping was given.
+func Kept(book ledger.Book) ledger.Book {
+	if k, ok := book.(interface{ Unwrap() ledger.Book }); ok {
+		return k.Unwrap()
+	}
+	return book
+}
+
 // Keeping makes pruning leave the rows that the centre has not confirmed.
 func Keeping(book ledger.Book, place config.Audit) ledger.Book {
 	return enrolment.Keeping(book, enrolment.FolderOf(place.Path))
