@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"codemode-bridge/bridge/canon"
@@ -95,6 +96,18 @@ func (r data) mark(from provenance.Source) {
 	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
 	r.marks.Add(m)
 	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
+}
+
+// rememberError keeps what a server said in the place of an answer, for rules about flows: the script
+// reads that, too.
+func (r *Run) rememberError(c *call, err error) {
+	content, context := (data{r}).looks(r.gate.View())
+	if !content && !context || !wasSent(err) {
+		return
+	}
+	if text, err := json.Marshal(err.Error()); err == nil {
+		r.remember(c, text)
+	}
 }
 
 // contextOf says whose context the run shares.

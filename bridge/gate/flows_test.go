@@ -217,3 +217,20 @@ func TestUnlabelledServersCount(t *testing.T) {
 		t.Error("what mail answered may be private, and its tools external")
 	}
 }
+
+// A script reads what a server says in the place of an answer, too: it counts as read there.
+func TestFlowsFromErrors(t *testing.T) {
+	for _, by := range []string{"content", "context"} {
+		g := flowing(t, aFlow("deny", by), &book{})
+		g.caller.(*fakeCaller).err = errors.New("cannot read " + salary)
+		r := begin(t, g, "p")
+		if err := callTo(t, g, r, 1, "fs__read", map[string]any{"path": "salaries.md"}); err == nil {
+			t.Fatal("no error")
+		}
+		g.caller.(*fakeCaller).err = nil
+		var refused *approval.DeniedError
+		if err := callTo(t, g, r, 2, "mail__send", sends("FYI: "+salary)); !errors.As(err, &refused) {
+			t.Errorf("by %s: %v", by, err)
+		}
+	}
+}
