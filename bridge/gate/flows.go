@@ -98,15 +98,19 @@ func (r data) mark(from provenance.Source) {
 	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
 }
 
-// rememberError keeps what a server said in the place of an answer, for rules about flows: the script
-// reads that, too.
-func (r *Run) rememberError(c *call, err error) {
-	content, context := (data{r}).looks(r.gate.View())
-	if !content && !context || !wasSent(err) {
-		return
-	}
-	if text, err := json.Marshal(err.Error()); err == nil {
+// failed keeps what a server said in the place of an answer, where policy has rules about flows:
+// the script reads that, too.
+func (r data) failed(c *call, err error) {
+	content, context := r.looks(r.gate.View())
+	if text, no := json.Marshal(err.Error()); no == nil && (content || context) && wasSent(err) {
 		r.remember(c, text)
+	}
+}
+
+// ReadEarlier notes that a run reads what an earlier one has left behind a handle, from any tool.
+func (g *Gate) ReadEarlier(r *Run, number int, value json.RawMessage) {
+	if content, _ := (data{r}).looks(g.View()); content {
+		r.read.Read(provenance.Source{Call: number, Server: "codemode", Tool: "read", Unlabelled: true}, value)
 	}
 }
 

@@ -234,3 +234,17 @@ func TestFlowsFromErrors(t *testing.T) {
 		}
 	}
 }
+
+// What an earlier run left behind a handle may be from any tool.
+func TestFlowsFromEarlierRuns(t *testing.T) {
+	g := flowing(t, aFlow("deny", "content"), &book{})
+	r := begin(t, g, "p")
+	g.ReadEarlier(r, 1, json.RawMessage(`"`+salary+`"`))
+	var refused *approval.DeniedError
+	if err := callTo(t, g, r, 2, "mail__send", sends("nothing of the kind, but something else")); err != nil {
+		t.Fatal(err)
+	}
+	if err := callTo(t, g, r, 3, "mail__send", sends("FYI: "+salary)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "codemode__read") {
+		t.Errorf("%v", err)
+	}
+}

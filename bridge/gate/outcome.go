@@ -75,7 +75,7 @@ func (r *Run) outcome(c *call, reply json.RawMessage, err error) (answer Answer,
 		answer, err = parseAnswer(c.tool, reply)
 		r.remember(c, reply)
 	} else {
-		r.rememberError(c, err)
+		data{r}.failed(c, err)
 	}
 	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
 		answer.Beyond = box.Beyond(answer.ErrorText())

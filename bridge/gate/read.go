@@ -123,7 +123,7 @@ func (g *Gate) listOne(ctx context.Context, r *Run, c *call) ([]json.RawMessage,
 		r.remember(c, reply)
 		entries, _, err = listed(c.tool.Server, listMember[c.tool.Name], reply)
 	} else {
-		r.rememberError(c, err)
+		data{r}.failed(c, err)
 	}
 	rec := c.record(ledger.Outcome)
 	rec.Outcome, rec.Duration, rec.Received = ledger.Done, g.now().Sub(started), len(reply)
