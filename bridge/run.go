@@ -388,6 +388,9 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err := r.runner.o.Gate.InTurn(ctx, r.gate, read); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
+		if !r.emitted.Made(string(args.Handle)) {
+			r.runner.o.Gate.ReadEarlier(r.gate, c.Number, value)
+		}
 		return sandbox.Reply{Value: value}, nil
 	case sandbox.OpEmit:
 		var args struct {

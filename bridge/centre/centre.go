@@ -106,7 +106,7 @@ func (c *Centre) answer(w http.ResponseWriter, r *http.Request, status int, v an
 		panic(err) // it has a JSON form
 	}
 	w.Header().Set("Content-Type", "application/json")
-	wire.SignAnswer(w.Header(), c.o.Key, r.Header, status, text)
+	wire.SignAnswer(w.Header(), c.o.Key, r.Header, r.Method, r.URL.Path, status, text)
 	w.WriteHeader(status)
 	w.Write(text) // whoever does not read it asks again
 }

@@ -79,14 +79,14 @@ func Enrol(ctx context.Context, address, code string, key ed25519.PrivateKey, fr
 	}
 	c := &Client{address: address, http: transport(rt)}
 	var is wire.Centre
-	status, h, body, stamp, err := c.send(ctx, http.MethodGet, wire.PathCentre, nil, rand.Text())
+	status, h, body, asked, err := c.send(ctx, http.MethodGet, wire.PathCentre, nil, rand.Text())
 	if err != nil {
 		return Enrolment{}, err
 	}
 	if status != http.StatusOK || json.Unmarshal(body, &is) != nil {
 		return Enrolment{}, fmt.Errorf("%s is no centre: it answers %d", address, status)
 	}
-	if wire.Fingerprint(is.Key) != fingerprint || !wire.AnswerSigned(h, is.Key, "", stamp, status, body) {
+	if wire.Fingerprint(is.Key) != fingerprint || !wire.AnswerSigned(h, is.Key, asked, http.MethodGet, wire.PathCentre, status, body) {
 		return Enrolment{}, fmt.Errorf("the centre at %s does not have the key that the code names: the code is for another centre, or somebody is in between", address)
 	}
 	c.centre = is.Key
@@ -157,11 +157,11 @@ func (c *Client) exchange(ctx context.Context, path, stamp string, in, out any) 
 	if err != nil {
 		return fmt.Errorf("asking the centre: %w", err)
 	}
-	status, h, body, stamp, err := c.send(ctx, http.MethodPost, path, text, stamp)
+	status, h, body, asked, err := c.send(ctx, http.MethodPost, path, text, stamp)
 	if err != nil {
 		return err
 	}
-	if !wire.AnswerSigned(h, c.centre, c.name, stamp, status, body) {
+	if !wire.AnswerSigned(h, c.centre, asked, http.MethodPost, path, status, body) {
 		return fmt.Errorf("asking the centre at %s: the answer (status %d) is not signed with the centre's key", c.address, status)
 	}
 	if status != http.StatusOK {
@@ -177,10 +177,11 @@ func (c *Client) exchange(ctx context.Context, path, stamp string, in, out any) 
 	return nil
 }
 
-func (c *Client) send(ctx context.Context, method, path string, text []byte, stamp string) (int, http.Header, []byte, string, error) {
+// send makes a request, and returns the answer with the headers of the request.
+func (c *Client) send(ctx context.Context, method, path string, text []byte, stamp string) (status int, h http.Header, body []byte, asked http.Header, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.address+path, bytes.NewReader(text))
 	if err != nil {
-		return 0, nil, nil, "", fmt.Errorf("asking the centre: %w", err)
+		return 0, nil, nil, nil, fmt.Errorf("asking the centre: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(wire.HeaderStamp, stamp)
@@ -189,12 +190,12 @@ func (c *Client) send(ctx context.Context, method, path string, text []byte, sta
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return 0, nil, nil, "", fmt.Errorf("the centre cannot be reached: %w", err)
+		return 0, nil, nil, nil, fmt.Errorf("the centre cannot be reached: %w", err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFile))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxFile))
 	if err != nil {
-		return 0, nil, nil, "", fmt.Errorf("the centre cannot be reached: %w", err)
+		return 0, nil, nil, nil, fmt.Errorf("the centre cannot be reached: %w", err)
 	}
-	return resp.StatusCode, resp.Header, body, stamp, nil
+	return resp.StatusCode, resp.Header, body, r.Header, nil
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"codemode-bridge/bridge/canon"
@@ -95,6 +96,22 @@ func (r data) mark(from provenance.Source) {
 	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
 	r.marks.Add(m)
 	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
+}
+
+// failed keeps what a server said in the place of an answer, where policy has rules about flows:
+// the script reads that, too.
+func (r data) failed(c *call, err error) {
+	content, context := r.looks(r.gate.View())
+	if text, no := json.Marshal(err.Error()); no == nil && (content || context) && wasSent(err) {
+		r.remember(c, text)
+	}
+}
+
+// ReadEarlier notes that a run reads what an earlier one has left behind a handle, from any tool.
+func (g *Gate) ReadEarlier(r *Run, number int, value json.RawMessage) {
+	if content, _ := (data{r}).looks(g.View()); content {
+		r.read.Read(provenance.Source{Call: number, Server: "codemode", Tool: "read", Unlabelled: true}, value)
+	}
 }
 
 // contextOf says whose context the run shares.

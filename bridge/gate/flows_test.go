@@ -217,3 +217,34 @@ func TestUnlabelledServersCount(t *testing.T) {
 		t.Error("what mail answered may be private, and its tools external")
 	}
 }
+
+// A script reads what a server says in the place of an answer, too: it counts as read there.
+func TestFlowsFromErrors(t *testing.T) {
+	for _, by := range []string{"content", "context"} {
+		g := flowing(t, aFlow("deny", by), &book{})
+		g.caller.(*fakeCaller).err = errors.New("cannot read " + salary)
+		r := begin(t, g, "p")
+		if err := callTo(t, g, r, 1, "fs__read", map[string]any{"path": "salaries.md"}); err == nil {
+			t.Fatal("no error")
+		}
+		g.caller.(*fakeCaller).err = nil
+		var refused *approval.DeniedError
+		if err := callTo(t, g, r, 2, "mail__send", sends("FYI: "+salary)); !errors.As(err, &refused) {
+			t.Errorf("by %s: %v", by, err)
+		}
+	}
+}
+
+// What an earlier run left behind a handle may be from any tool.
+func TestFlowsFromEarlierRuns(t *testing.T) {
+	g := flowing(t, aFlow("deny", "content"), &book{})
+	r := begin(t, g, "p")
+	g.ReadEarlier(r, 1, json.RawMessage(`"`+salary+`"`))
+	var refused *approval.DeniedError
+	if err := callTo(t, g, r, 2, "mail__send", sends("nothing of the kind, but something else")); err != nil {
+		t.Fatal(err)
+	}
+	if err := callTo(t, g, r, 3, "mail__send", sends("FYI: "+salary)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "codemode__read") {
+		t.Errorf("%v", err)
+	}
+}

@@ -74,6 +74,8 @@ func (r *Run) outcome(c *call, reply json.RawMessage, err error) (answer Answer,
 	if err == nil {
 		answer, err = parseAnswer(c.tool, reply)
 		r.remember(c, reply)
+	} else {
+		data{r}.failed(c, err)
 	}
 	if box := c.gate.View().box(c.tool.Server); answer.IsError && box.Beyond != nil {
 		answer.Beyond = box.Beyond(answer.ErrorText())

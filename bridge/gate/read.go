@@ -122,6 +122,8 @@ func (g *Gate) listOne(ctx context.Context, r *Run, c *call) ([]json.RawMessage,
 	if err == nil {
 		r.remember(c, reply)
 		entries, _, err = listed(c.tool.Server, listMember[c.tool.Name], reply)
+	} else {
+		data{r}.failed(c, err)
 	}
 	rec := c.record(ledger.Outcome)
 	rec.Outcome, rec.Duration, rec.Received = ledger.Done, g.now().Sub(started), len(reply)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -40,7 +39,7 @@ func (r *Run) findSources(c *call) {
 	c.sources, c.reads, c.finds = nil, nil, nil
 	var others []string
 	for _, run := range found.Runs {
-		c.reads = append(c.reads, approval.Read{Param: run.Argument, Characters: run.Characters, Whole: run.Whole, Call: run.Call, From: fromWithin(folder, run.From)})
+		c.reads = append(c.reads, approval.Read{Param: run.Argument, Characters: run.Characters, Whole: run.Whole, Call: run.Call, From: provenance.Within(folder, run.From)})
 		for _, span := range run.Spans {
 			c.finds = append(c.finds, ledger.SourceMatch{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
 		}
@@ -60,18 +59,4 @@ func (r *Run) findSources(c *call) {
 	for _, name := range others {
 		c.decision.Reasons = append(c.decision.Reasons, profiles.Reason{Kind: profiles.KindRisk, Risk: c.decision.Risk, Detail: "passes on what was read from " + name})
 	}
-}
-
-// fromWithin writes what an answer was asked for by its path from the workspace's
-// folder, which ends in a separator, if it is a path in it.
-func fromWithin(folder, from string) string {
-	tool, path, _ := strings.Cut(from, " ")
-	if folder != "" && path+string(filepath.Separator) == folder {
-		return tool
-	}
-	within, ok := strings.CutPrefix(path, folder)
-	if folder == "" || !ok || !filepath.IsLocal(within) || filepath.Clean(within) != within {
-		return from
-	}
-	return tool + " " + within
 }

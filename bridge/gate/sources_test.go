@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 )
@@ -120,7 +121,7 @@ func TestFromWithin(t *testing.T) {
 		{"no workspace", "", "fs__read " + at("a"), "fs__read " + at("a")},
 		{"no argument", folder, "fs__list", "fs__list"},
 	} {
-		if got := fromWithin(row.folder, row.from); got != row.want {
+		if got := provenance.Within(row.folder, row.from); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}

@@ -56,6 +56,13 @@ func (e *Emitted) Saw(all []Kept) {
 	}
 }
 
+// Made reports whether an answer brought a handle to the script.
+func (e *Emitted) Made(handle string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.made, func(m made) bool { return m.id == handle })
+}
+
 // Note says how the user gets to see media, if the script returned a handle of such and
 // attached none. Lasts reports whether a later script can do that.
 func (e *Emitted) Note(result []byte, lasts bool) string {

@@ -20,6 +20,30 @@ type Shared interface {
 	Handle(ctx context.Context, principal, id string) (Kept, time.Duration, error)
 }
 
+// SharedBy returns what the bridges of one configuration share, of a store that several may have: a
+// principal of another one is somebody else, whatever their name. Nil stays nil.
+func SharedBy(configuration string, all Shared) Shared {
+	if all == nil {
+		return nil
+	}
+	return sharedBy{all, configuration}
+}
+
+type sharedBy struct {
+	all           Shared
+	configuration string
+}
+
+func (s sharedBy) KeepHandle(ctx context.Context, principal string, k Kept, lives time.Duration, most int64) error {
+	return s.all.KeepHandle(ctx, s.of(principal), k, lives, most)
+}
+
+func (s sharedBy) Handle(ctx context.Context, principal, id string) (Kept, time.Duration, error) {
+	return s.all.Handle(ctx, s.of(principal), id)
+}
+
+func (s sharedBy) of(principal string) string { return s.configuration + "\n" + principal }
+
 // ErrNoHandle is a handle that a principal has not, or not any more.
 var ErrNoHandle = errors.New("there is no such handle")
 

@@ -99,3 +99,20 @@ func TestSharedHandles(t *testing.T) {
 		t.Errorf("without the store its own bridge reads %s", got)
 	}
 }
+
+// Two configurations that have one store share no handles: a name may be two people's.
+func TestHandlesOfAnotherConfiguration(t *testing.T) {
+	p := &pool{all: map[string]Kept{}}
+	if err := SharedBy("id a", p).KeepHandle(t.Context(), "ann", Kept{ID: "h1"}, time.Minute, maxBytes); err != nil {
+		t.Fatal(err)
+	}
+	if k, _, err := SharedBy("id a", p).Handle(t.Context(), "ann", "h1"); err != nil || k.ID != "h1" {
+		t.Errorf("the same configuration: %v, %v", k, err)
+	}
+	if _, _, err := SharedBy("id b", p).Handle(t.Context(), "ann", "h1"); !errors.Is(err, ErrNoHandle) {
+		t.Errorf("another configuration: %v", err)
+	}
+	if SharedBy("id a", nil) != nil {
+		t.Error("there is something to share without a store")
+	}
+}

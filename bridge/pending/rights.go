@@ -180,7 +180,12 @@ func otherLabels(was, is *config.Server) bool {
 			return true
 		}
 	}
-	return len(is.Tools.Labels) > len(was.Tools.Labels) && is.Labels == nil
+	for pattern := range is.Tools.Labels {
+		if _, had := was.Tools.Labels[pattern]; !had && is.Labels == nil {
+			return true // what it matches has no other labels than these
+		}
+	}
+	return false
 }
 
 // added returns those of is that was does not have.

@@ -142,7 +142,7 @@ func ContextFacts(marks ...Mark) (all []profiles.FlowFact) {
 // ContentFacts are what was found of sources, as policy sees it. Backs reports whether what was read
 // from a source may go to where the call goes: it came from there.
 func (f Found) ContentFacts(backs func(Source) bool) (all []profiles.FlowFact) {
-	for _, r := range slices.Concat(f.Runs, f.Values) {
+	for _, r := range slices.Concat(f.Runs, f.Values, f.Also) {
 		if !backs(r.Source) {
 			all = append(all, profiles.FlowFact{Labels: r.Source.flow(), Says: r.Words()})
 		}

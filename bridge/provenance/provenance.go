@@ -97,6 +97,8 @@ type Found struct {
 	Runs []Run // the largest first, at most a few
 	// Values are short ones that identify.
 	Values []Run
+	// Also are more of both, which nobody is shown: what those explain, too, or leave no room for.
+	Also []Run
 	// Partly reports that not all that was read could be compared. Lost are the sources of
 	// which something is not remembered.
 	Partly bool
@@ -135,20 +137,23 @@ func (r Run) String() string {
 func (m *Memory) Find(server string, args canon.Args) Found {
 	found := m.flow.Find(server, args.Value())
 	f := Found{Partly: found.Partly}
-	for _, one := range found.Finds {
+	for i, one := range slices.Concat(found.Finds, found.Also) {
 		from := m.source(one.Source)
 		r := Run{Source: from, Argument: canon.Escape(canon.Cut(one.Argument, maxPath)), Characters: one.Characters, Whole: one.Whole, Spans: one.Spans,
 			Call: from.Call, Server: from.Server, From: from.from(), Line: one.Line, How: one.How, Value: one.Value, Parts: one.Parts}
-		if r.Value != "" {
+		if i >= len(found.Finds) {
+			f.Also = append(f.Also, r)
+		} else if r.Value != "" {
 			f.Values = append(f.Values, r)
 		} else {
 			f.Runs = append(f.Runs, r)
 		}
 	}
-	if long(args) {
-		for _, n := range m.flow.Lost() {
-			f.Lost, f.Partly = append(f.Lost, m.source(n)), true
+	if lost := m.flow.Lost(); len(lost) > 0 && len(flow.Strings(args.Value())) > 0 { // a short text may be a part, or a value
+		for _, n := range lost {
+			f.Lost = append(f.Lost, m.source(n))
 		}
+		f.Partly = f.Partly || long(args)
 	}
 	return f
 }

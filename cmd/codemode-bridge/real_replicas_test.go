@@ -109,14 +109,15 @@ func newFleet(t *testing.T) *fleet {
 		}
 		t.Cleanup(proxy.Close)
 		m := &member{proxy: proxy}
-		address := strings.Replace(server.At(proxy.Port, "postgres", "fleet"), pgtest.Password, "${STORE_PASSWORD}", 1)
+		// What differs is in variables: the configuration is the same on each machine.
+		address := strings.NewReplacer(pgtest.Password, "${STORE_PASSWORD}", fmt.Sprintf(":%v/", proxy.Port), ":${STORE_PORT}/").Replace(server.At(proxy.Port, "postgres", "fleet"))
 		m.heldBench = &heldBench{commandLine: newCommandLine(t, fmt.Sprintf(`{
   "id": "fleet", "servers": {"count": {"url": %q}}, "store": %q, "storeKey": "${STORE_KEY}", "runs": {"keep": "1h"},
   "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["count__*"], "elicitationFallback": "queue",
     "rules": [{"tools": ["count__again"], "repeatable": true}]}}},
   "approvals": {"listen": "127.0.0.1:0", "perBridge": 1000, "approvers": [%s]},
 }`, f.count.url, address, approverJSON("ann", "admin", annsToken)))}
-		m.env = []string{"STORE_PASSWORD=" + pgtest.Password, "STORE_KEY=" + replicaStoreKey}
+		m.env = []string{"STORE_PASSWORD=" + pgtest.Password, "STORE_KEY=" + replicaStoreKey, fmt.Sprintf("STORE_PORT=%v", proxy.Port)}
 		m.serving.file = m.commandLine.file
 		f.bridges = append(f.bridges, m)
 		f.start(m)

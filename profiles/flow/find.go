@@ -12,18 +12,19 @@ import (
 
 // Bounds of one search. What lies beyond is not compared, and Found.Partly says so.
 const (
-	maxSent  = 1 << 20 // bytes of arguments
-	maxSteps = 1 << 24 // bytes compared after a hash came up: some tens of milliseconds
-	maxChain = 32      // blocks of one hash that are compared
-	maxSpans = 4096    // noted of one argument
-	maxFrom  = 16      // sources weighed against each other, of one argument
-	maxFinds = 3       // reported of one argument
-	maxSaid  = 6       // runs reported in all, and as many values
-	maxPlace = 8       // spans of one find that are named
-	maxTail  = 2048    // bytes kept of what was sent to one place
-	maxTails = 1024    // places
-	maxPart  = 256     // bytes of a part that is looked at together with those before
-	minPart  = 3       // folded bytes of a run that must be in the last part
+	maxSent   = 1 << 20  // bytes of arguments
+	maxSteps  = 1 << 24  // bytes compared after a hash came up: some tens of milliseconds
+	maxChain  = 32       // blocks of one hash that are compared
+	maxSpans  = 4096     // noted of one argument
+	maxFrom   = 16       // sources weighed against each other, of one argument
+	maxFinds  = 3        // reported of one argument
+	maxSaid   = 6        // runs reported in all, and as many values
+	maxPlace  = 8        // spans of one find that are named
+	maxTail   = 2048     // bytes kept of what was sent to one place
+	maxTails  = 1024     // places
+	maxPart   = 256      // bytes of a part that is looked at together with those before
+	maxJoined = 16 << 20 // bytes of tails that are looked at again with a part
+	minPart   = 3        // folded bytes of a run that must be in the last part
 )
 
 // minLetters is how many different bytes a run must hold to say anything.
@@ -32,6 +33,9 @@ const minLetters = 6
 // Found is what a call sends of what was read.
 type Found struct {
 	Finds []Find // the largest first, at most a few; values last
+	// Also are finds beside those: what larger ones explain, too, and what there was no room for.
+	// Each source has one of a kind at most.
+	Also []Find
 	// Partly reports that not all that is sent could be compared.
 	Partly bool
 }
@@ -92,7 +96,7 @@ func Strings(arguments any) (all []Sent) {
 func (m *Memory) Find(sink string, arguments any) Found {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &search{m: m, steps: maxSteps}
+	s := &search{m: m, steps: maxSteps, joined: maxJoined, noted: map[noted]bool{}}
 	if len(m.answers) == 0 {
 		return Found{}
 	}
@@ -113,18 +117,33 @@ func (m *Memory) Find(sink string, arguments any) Found {
 			tail = m.sent[at]
 		}
 		runs := s.runs(sent.Path, text)
-		if len(runs) == 0 && len(tail) > 0 && len(text) <= maxPart {
-			runs = s.parts(sent.Path, tail, text)
+		if s.joined -= len(tail); len(tail) > 0 && s.joined < 0 {
+			s.partly = true
+		} else if len(tail) > 0 {
+			if begun := s.parts(sent.Path, tail, text[:min(len(text), maxPart)]); len(runs) == 0 && len(text) <= maxPart {
+				runs = begun
+			} else {
+				for _, f := range begun {
+					s.note(f)
+				}
+			}
 		}
 		found.Finds = append(found.Finds, runs...)
-		if len(values) < maxSaid {
-			values = append(values, s.values(sent.Path, text, runs)...)
+		for _, f := range s.values(sent.Path, text, runs) {
+			if len(values) < maxSaid {
+				values = append(values, f)
+			} else {
+				s.note(f)
+			}
 		}
 		tails[at] = extended(tail, text)
 	}
 	slices.SortStableFunc(found.Finds, func(a, b Find) int { return b.Characters - a.Characters })
-	found.Finds = append(found.Finds[:min(len(found.Finds), maxSaid)], values[:min(len(values), maxSaid)]...)
-	found.Partly = s.partly
+	for _, f := range found.Finds[min(len(found.Finds), maxSaid):] {
+		s.note(f)
+	}
+	found.Finds = slices.Concat(found.Finds[:min(len(found.Finds), maxSaid)], values)
+	found.Also, found.Partly = s.also, s.partly
 	return found
 }
 
@@ -169,6 +188,23 @@ type search struct {
 	m      *Memory
 	steps  int // still to spend
 	partly bool
+	joined int    // bytes still to be looked at together with what was sent before
+	also   []Find // what is found and not said, of each source and kind once
+	noted  map[noted]bool
+}
+
+// A noted names a kind of find of a source.
+type noted struct {
+	source int
+	value  string
+}
+
+// note notes a find that is not said.
+func (s *search) note(f Find) {
+	if of := (noted{f.Source, f.Value}); !s.noted[of] {
+		s.noted[of] = true
+		s.also = append(s.also, f)
+	}
 }
 
 // A hit is a run of folded bytes that stands in a text and in what is sent.
@@ -253,7 +289,7 @@ func counts(run []byte) bool {
 }
 
 // runs finds the runs in one string.
-func (s *search) runs(path, text string) []Find {
+func (s *search) runs(path, text string) (finds []Find) {
 	if len(text) < MinRun {
 		return nil
 	}
@@ -261,7 +297,20 @@ func (s *search) runs(path, text string) []Find {
 	for _, v := range viewsOf(text) {
 		all = append(all, s.hits(v, len(text))...)
 	}
-	return largest(path, text, all)
+	finds = largest(path, text, all)
+	s.rest(path, text, all, finds, false)
+	return finds
+}
+
+// rest notes the sources of hits that none of the finds is of.
+func (s *search) rest(path, text string, hits []hit, finds []Find, parts bool) {
+	for _, h := range hits {
+		if !slices.ContainsFunc(finds, func(f Find) bool { return f.Source == h.in.source }) {
+			f := Find{Source: h.in.source, Argument: path, Characters: utf8.RuneCountInString(text[h.start:h.end]),
+				Spans: []Span{{h.start, h.end - h.start}}, Line: h.in.line(h.at), How: h.how, Parts: parts}
+			s.note(f)
+		}
+	}
 }
 
 // parts finds the runs that end in a string and began in what was sent before it.
@@ -281,10 +330,11 @@ func (s *search) parts(path string, tail []byte, text string) (finds []Find) {
 			}
 		}
 	}
-	for _, f := range largest(path, whole, all) {
-		f.Parts, f.Spans, f.Whole = true, []Span{{0, len(text)}}, false
-		finds = append(finds, f)
+	finds = largest(path, whole, all)
+	for i := range finds {
+		finds[i].Parts, finds[i].Spans, finds[i].Whole = true, []Span{{0, len(text)}}, false
 	}
+	s.rest(path, whole, all, finds, true)
 	return finds
 }
 
@@ -377,13 +427,12 @@ func (s *search) values(path, text string, runs []Find) (finds []Find) {
 					return o.Offset <= span.Offset && span.Offset+span.Length <= o.Offset+o.Length
 				})
 			})
-			if explained {
-				continue
-			}
 			for _, t := range s.m.index.values[p.value] {
 				f := Find{Source: t.source, Argument: path, Characters: utf8.RuneCountInString(p.text), Whole: span.Length == len(text),
 					Spans: []Span{span}, How: v.how, Value: p.kind}
-				if !slices.ContainsFunc(finds, func(o Find) bool { return o.Source == f.Source && o.Value == f.Value && o.Spans[0] == f.Spans[0] }) {
+				if explained || len(finds) >= maxSaid { // another source than that of the run may have it, too
+					s.note(f)
+				} else if !slices.ContainsFunc(finds, func(o Find) bool { return o.Source == f.Source && o.Value == f.Value && o.Spans[0] == f.Spans[0] }) {
 					finds = append(finds, f)
 				}
 			}

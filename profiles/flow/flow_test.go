@@ -273,3 +273,66 @@ func BenchmarkRead(b *testing.B) {
 		m.Prepare()
 	}
 }
+
+// Every source of which something is sent is found: whatever else is sent beside it, or explains more of it.
+func TestEverySourceIsFound(t *testing.T) {
+	has := func(f Found, source int) bool {
+		for _, one := range append(f.Finds, f.Also...) {
+			if one.Source == source {
+				return true
+			}
+		}
+		return false
+	}
+	var m Memory
+	m.Read(99, reply(salaries+"mail ada.lovelace@corp.example, card 4111111111111111"))
+	secret := salaries[12:50]
+	many, list, mails := strings.Builder{}, []any{}, ""
+	for i := range 20 {
+		page := fmt.Sprintf("page %d says something longer than what is secret, and says it in words of its own: %x", i, i*7919)
+		m.Read(i, reply(page+fmt.Sprintf(" by someone%d@page.example", i)))
+		many.WriteString(page + ". ")
+		list, mails = append(list, page), mails+fmt.Sprintf("someone%d@page.example, ", i)
+	}
+	m.Read(50, reply("copied: "+secret+", and ada.lovelace@corp.example was asked about it"))
+	for name, sent := range map[string]any{
+		"among many in one argument":     body(many.String() + secret),
+		"among many arguments":           map[string]any{"a": list, "b": secret},
+		"a copy that says more":          body("copied: " + secret + ", and "),
+		"a value among many":             body(mails + "4111111111111111"),
+		"a value within a run of a copy": body("as was copied, and ada.lovelace@corp.example was asked about it"),
+	} {
+		if !has(m.Find("mail", sent), 99) {
+			t.Errorf("%s: %+v", name, m.Find("mail", sent))
+		}
+	}
+	m.Send("mail", body("so much for that: "+secret[:18]))
+	for name, then := range map[string]string{
+		"a part before something that was read": secret[18:] + " " + list[3].(string),
+		"a part before much else":               secret[18:] + strings.Repeat(" filler that nobody has read", 20),
+	} {
+		if !has(m.Find("mail", body(then)), 99) {
+			t.Errorf("%s: %+v", name, m.Find("mail", body(then)))
+		}
+	}
+}
+
+// What is sent decides how long a search takes, and there is a bound: what is beyond it is not compared.
+func TestManyPartsAndValuesAreBounded(t *testing.T) {
+	var m Memory
+	var all strings.Builder
+	for i := range 40000 {
+		fmt.Fprintf(&all, "m%d@x.example ", i)
+	}
+	m.Read(1, reply(all.String()))
+	if found := m.Find("mail", body("x "+strings.ReplaceAll(all.String(), " ", ", "))); len(found.Finds) > 2*maxSaid || len(found.Also) > 2 {
+		t.Errorf("%d finds, %d more", len(found.Finds), len(found.Also))
+	}
+	list := make([]any, 40000)
+	for i := range list {
+		list[i] = "abc"
+	}
+	if found := m.Find("mail", map[string]any{"list": list}); !found.Partly {
+		t.Error("all of the parts were compared")
+	}
+}

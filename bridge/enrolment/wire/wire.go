@@ -3,7 +3,7 @@
 // A laptop has an Ed25519 key, made when it is enrolled and known to the centre by name. It
 // signs every request over method, path, body, its own name and a stamp: the time in
 // microseconds, greater in each request than in any before, so that no request counts
-// twice. The centre signs every answer over the request's stamp, the status and the body.
+// twice. The centre signs every answer over the request's method, path and headers, the status and the body.
 //
 //	GET  /laptops/v1/centre   the centre's key
 //	POST /laptops/v1/enrol    an Enrolling: a code makes a key known
@@ -214,9 +214,10 @@ func requestText(centre ed25519.PublicKey, method, path, laptop, stamp string, b
 	return fmt.Appendf(nil, "codemode-bridge laptop 1\n%s\n%s %s\n%q\n%s\n%x", Fingerprint(centre), method, path, laptop, stamp, sha256.Sum256(body))
 }
 
-// answerText is what the centre signs.
-func answerText(laptop, stamp string, status int, body []byte) []byte {
-	return fmt.Appendf(nil, "codemode-bridge centre 1\n%q\n%q\n%d\n%x", laptop, stamp, status, sha256.Sum256(body))
+// answerText is what the centre signs: an answer to one request, with its method, path and
+// headers, and to no other.
+func answerText(asked http.Header, method, path string, status int, body []byte) []byte {
+	return fmt.Appendf(nil, "codemode-bridge centre 1\n%q\n%q\n%q\n%q\n%q\n%d\n%x", method, path, asked.Get(HeaderLaptop), asked.Get(HeaderStamp), asked.Get(HeaderSignature), status, sha256.Sum256(body))
 }
 
 // SignRequest sets the headers of a laptop's request.
@@ -233,13 +234,13 @@ func RequestSigned(h http.Header, key, centre ed25519.PublicKey, method, path st
 		ed25519.Verify(key, requestText(centre, method, path, h.Get(HeaderLaptop), h.Get(HeaderStamp), body), sig)
 }
 
-// SignAnswer sets the header of an answer to a request with these headers.
-func SignAnswer(h http.Header, key ed25519.PrivateKey, asked http.Header, status int, body []byte) {
-	h.Set(HeaderSignature, base64.StdEncoding.EncodeToString(ed25519.Sign(key, answerText(asked.Get(HeaderLaptop), asked.Get(HeaderStamp), status, body))))
+// SignAnswer sets the header of an answer to a request.
+func SignAnswer(h http.Header, key ed25519.PrivateKey, asked http.Header, method, path string, status int, body []byte) {
+	h.Set(HeaderSignature, base64.StdEncoding.EncodeToString(ed25519.Sign(key, answerText(asked, method, path, status, body))))
 }
 
-// AnswerSigned reports whether an answer is signed with the centre's key.
-func AnswerSigned(h http.Header, key ed25519.PublicKey, laptop, stamp string, status int, body []byte) bool {
+// AnswerSigned reports whether an answer to a request is signed with the centre's key.
+func AnswerSigned(h http.Header, key ed25519.PublicKey, asked http.Header, method, path string, status int, body []byte) bool {
 	sig, err := base64.StdEncoding.DecodeString(h.Get(HeaderSignature))
-	return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, answerText(laptop, stamp, status, body), sig)
+	return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, answerText(asked, method, path, status, body), sig)
 }

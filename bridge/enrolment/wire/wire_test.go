@@ -60,22 +60,30 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("another %s: %v", name, got)
 		}
 	}
-	asked, answer := http.Header{}, http.Header{}
-	asked.Set(HeaderLaptop, "ann")
-	asked.Set(HeaderStamp, "17")
-	SignAnswer(answer, one, asked, 200, []byte("{}"))
+	ask := func(laptop, stamp, signature string) http.Header {
+		h := http.Header{}
+		h.Set(HeaderLaptop, laptop)
+		h.Set(HeaderStamp, stamp)
+		h.Set(HeaderSignature, signature)
+		return h
+	}
+	asked, answer := ask("ann", "17", "s"), http.Header{}
+	SignAnswer(answer, one, asked, "POST", PathRows, 200, []byte("{}"))
 	for name, got := range map[string]bool{
-		"laptop": AnswerSigned(answer, public(one), "bob", "17", 200, []byte("{}")),
-		"stamp":  AnswerSigned(answer, public(one), "ann", "18", 200, []byte("{}")),
-		"status": AnswerSigned(answer, public(one), "ann", "17", 403, []byte("{}")),
-		"body":   AnswerSigned(answer, public(one), "ann", "17", 200, []byte("[]")),
-		"key":    AnswerSigned(answer, public(two), "ann", "17", 200, []byte("{}")),
+		"method":    AnswerSigned(answer, public(one), asked, "GET", PathRows, 200, []byte("{}")),
+		"path":      AnswerSigned(answer, public(one), asked, "POST", PathLeave, 200, []byte("{}")),
+		"laptop":    AnswerSigned(answer, public(one), ask("bob", "17", "s"), "POST", PathRows, 200, []byte("{}")),
+		"stamp":     AnswerSigned(answer, public(one), ask("ann", "18", "s"), "POST", PathRows, 200, []byte("{}")),
+		"signature": AnswerSigned(answer, public(one), ask("ann", "17", "t"), "POST", PathRows, 200, []byte("{}")),
+		"status":    AnswerSigned(answer, public(one), asked, "POST", PathRows, 403, []byte("{}")),
+		"body":      AnswerSigned(answer, public(one), asked, "POST", PathRows, 200, []byte("[]")),
+		"key":       AnswerSigned(answer, public(two), asked, "POST", PathRows, 200, []byte("{}")),
 	} {
 		if got {
 			t.Errorf("an answer with another %s counts", name)
 		}
 	}
-	if !AnswerSigned(answer, public(one), "ann", "17", 200, []byte("{}")) {
+	if !AnswerSigned(answer, public(one), asked, "POST", PathRows, 200, []byte("{}")) {
 		t.Error("the answer does not count")
 	}
 }

@@ -78,13 +78,15 @@ func (l *Loader) Load(ctx context.Context, texts config.Texts) (*config.Config, 
 func (l *Loader) documents(ctx context.Context, texts config.Texts) ([]config.Document, error) {
 	g := &gathering{Loader: l, ctx: ctx}
 	err := g.of(texts.Name, []byte(texts.File), []string{confirmed.Resolve(texts.Name)})
-	return g.all, err
+	return slices.Concat(g.lowest, g.all), err
 }
 
 type gathering struct {
 	*Loader
 	ctx context.Context
-	all []config.Document
+	// lowest are the documents at addresses that the main file names. They lie below every file, wherever
+	// they stand in the list: whoever may write a file that is included could loosen them from below.
+	lowest, all []config.Document
 }
 
 // of adds what a file includes. Chain are the files that led here, with their links resolved.
@@ -96,10 +98,10 @@ func (g *gathering) of(name string, text []byte, chain []string) error {
 	for i := range entries {
 		e := &entries[i]
 		switch {
-		case len(g.all) >= maxDocuments:
+		case len(g.lowest)+len(g.all) >= maxDocuments:
 			return e.Problem(fmt.Sprintf("more than %d documents are included", maxDocuments), "")
 		case e.URL != "":
-			err = g.fetched(e)
+			err = g.fetched(e, len(chain) == 1)
 		default:
 			err = g.file(e, name, chain)
 		}
@@ -162,7 +164,7 @@ func readAll(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, policydoc.MaxDocument+1))
 }
 
-func (g *gathering) fetched(e *config.Entry) error {
+func (g *gathering) fetched(e *config.Entry, main bool) error {
 	if g.Store.Dir == "" {
 		return e.Problem("there is no folder for its copy", "set HOME, or XDG_STATE_HOME")
 	}
@@ -178,7 +180,11 @@ func (g *gathering) fetched(e *config.Entry) error {
 	} else if len(inner) > 0 {
 		return inner[0].Problem("a document from an address may include nothing", "include both in the file")
 	}
-	g.all = append(g.all, config.Document{Name: e.URL, Ref: e.Ref(), Text: string(doc.Text), Key: e.Key, Serial: doc.Envelope.Serial})
+	into := &g.all
+	if main {
+		into = &g.lowest
+	}
+	*into = append(*into, config.Document{Name: e.URL, Ref: e.Ref(), Text: string(doc.Text), Key: e.Key, Serial: doc.Envelope.Serial})
 	return nil
 }
 

@@ -228,6 +228,37 @@ func TestFromACentre(t *testing.T) {
 	}
 }
 
+// A document at an address that the main file names lies below all files, wherever it stands in the list: a file that
+// is named before it, or what that includes, cannot loosen it from below.
+func TestAnAddressLiesBelowFiles(t *testing.T) {
+	const said = `{"closed": true, "newTools": "quarantine", "evaluation": {"defaultProfile": "p", "profiles": {"p": {"denylist": ["git__push"], "default": "deny"}}}, "servers": {"git": {"command": "git-mcp"}}}`
+	for text, want := range map[string]string{
+		`{"evaluation": {"profiles": {"p": {"denylist": ["git__push", "git__tag"]}}}}`: "",
+		`{"evaluation": {"profiles": {"p": {"allowlist": ["git__*"]}}}}`:               "loosen",
+		`{"evaluation": {"profiles": {"free": {"default": "allow"}}}}`:                 "loosen",
+		`{"servers": {"mine": {"command": "x"}}}`:                                      "no servers but its own",
+		`{"mcpServers": {"git": {"env": {"PATH": "/evil"}}}}`:                          "loosen",
+		`{"include": ["OTHER"]}`:                                                       "loosen",
+	} {
+		centre := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/other" {
+				w.Write([]byte(`{"evaluation": {"profiles": {"p": {"allowlist": ["git__*"]}}}}`))
+			} else {
+				w.Write([]byte(said))
+			}
+		}))
+		defer centre.Close()
+		folder, l := t.TempDir(), loader(t)
+		other := `{"url": "` + centre.URL + `/other", "sha256": "` + policydoc.Digest([]byte(`{"evaluation": {"profiles": {"p": {"allowlist": ["git__*"]}}}}`)) + `"}`
+		write(t, folder, "team.json", strings.Replace(text, `"OTHER"`, other, 1))
+		path := write(t, folder, "c.json", `{"include": ["team.json", {"url": "`+centre.URL+`/p.json", "sha256": "`+policydoc.Digest([]byte(said))+`"}]}`)
+		_, err := l.File(t.Context(), path, "")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s\n%v, want %q", text, err, want)
+		}
+	}
+}
+
 // Whoever signs a document has approved what it loosens; an edit of the file beside it is judged as ever.
 func TestSignedAnew(t *testing.T) {
 	with := func(serial int64, key, text string) config.Texts {
