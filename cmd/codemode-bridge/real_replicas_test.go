@@ -302,7 +302,7 @@ func (f *fleet) freeze(m *member) {
 	if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		f.Error(err)
 	}
-	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", m.cmd.Process.Pid))
 		if err != nil || len(threads) == 0 {
 			time.Sleep(200 * time.Millisecond) // there is no /proc
@@ -570,7 +570,7 @@ func TestRealFrozenBeforeSending(t *testing.T) {
 	}
 	select {
 	case <-frozen:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no intent was announced")
 	}
 	m.out.Store(true)
