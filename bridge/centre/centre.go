@@ -54,9 +54,8 @@ type Options struct {
 	Now    func() time.Time   // nil is time.Now
 	// Policy is the file of the document of policy for laptops, beside which, with .sig at
 	// its end, is who signed it; empty if there is none. Both are read each time.
-	Policy  string
-	Logger  *slog.Logger
-	Version string
+	Policy string
+	Logger *slog.Logger
 }
 
 // A Centre serves laptops. Any number of goroutines may call it.

@@ -13,7 +13,8 @@ var (
 		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.RunPaused), string(ledger.RunResumed), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
 		string(ledger.Refusal), string(ledger.Asked), string(ledger.Answered), string(ledger.Verdict), string(ledger.ServerAsked), string(ledger.SavedScript), string(ledger.Granted),
 		string(ledger.Revoked), string(ledger.Lapsed), string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.StopAsked),
-		string(ledger.ToolChanged), string(ledger.ToolAccepted), string(ledger.ToolBlocked),
+		string(ledger.ToolChanged), string(ledger.ToolAccepted), string(ledger.ToolBlocked), string(ledger.AccountConnected), string(ledger.AccountDisconnected), string(ledger.Laptop),
+		string(ledger.Pruned), string(ledger.Repaired),
 	}
 	outcomes     = []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped}
 	dispositions = []string{"allow", "notify", "ask", "deny"}

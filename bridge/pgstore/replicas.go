@@ -67,7 +67,8 @@ func (r *Replicas) Renew(ctx context.Context, me replica.Replica, term time.Dura
 		b.Queue(`INSERT INTO replicas (name, machine, version, address, since, until) VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp() + $5 * interval '1 microsecond')
 			ON CONFLICT (name) DO UPDATE SET version = excluded.version, address = excluded.address, until = clock_timestamp() + $5 * interval '1 microsecond'`,
 			me.Name, text(me.Machine), text(me.Version), text(me.Address), term.Microseconds())
-		if time.Since(r.swept) > forgetReplicas {
+		sweeps := time.Since(r.swept) > forgetReplicas
+		if sweeps {
 			b.Queue("DELETE FROM replicas WHERE until < clock_timestamp() - $1 * interval '1 microsecond'", forgetReplicas.Microseconds())
 		}
 		results := conn.SendBatch(ctx, &b)
@@ -78,7 +79,7 @@ func (r *Replicas) Renew(ctx context.Context, me replica.Replica, term time.Dura
 			return err
 		}
 		err := results.Close()
-		if err == nil {
+		if err == nil && sweeps {
 			r.swept = time.Now()
 		}
 		return err

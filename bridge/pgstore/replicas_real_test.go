@@ -4,6 +4,7 @@ package pgstore
 
 import (
 	"testing"
+	"time"
 
 	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/storetest"
@@ -54,5 +55,42 @@ func TestRealReplicasWithoutATable(t *testing.T) {
 	_, _ = r.List(t.Context()) // it may be the one that finds out
 	if all, err := r.List(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("after the connection was lost it has %v, %v", all, err)
+	}
+}
+
+// Replicas that ended without a word are forgotten a day later, by a bridge that has been
+// renewing all the while.
+func TestRealReplicasForgotten(t *testing.T) {
+	o := place()
+	begin(t, o)
+	r := replicas(t, o)
+	renew := func() {
+		t.Helper()
+		if _, err := r.Renew(t.Context(), replica.Replica{Name: "alive"}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renew()
+	edit(t, o, "INSERT INTO replicas (name, machine, version, address, since, until) VALUES ('crashed', '', '', '', now() - interval '2 days', now() - interval '25 hours')")
+	names := func() (all []string) {
+		t.Helper()
+		list, err := r.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list {
+			all = append(all, one.Name)
+		}
+		return all
+	}
+	r.swept = r.swept.Add(-forgetReplicas / 2)
+	renew()
+	if got := names(); len(got) != 2 {
+		t.Errorf("half a day after the last look there are %q", got)
+	}
+	r.swept = r.swept.Add(-forgetReplicas / 2)
+	renew()
+	if got := names(); len(got) != 1 || got[0] != "alive" {
+		t.Errorf("a day after the last look there are %q", got)
 	}
 }

@@ -128,7 +128,7 @@ func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approv
 		return err
 	}
 	if !fixedOf(cfg).equals(fixedOf(r.first)) {
-		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, store, approvals.oidc, http.listen, http.auth and whether tokens are needed at all take effect at the next start")
+		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, store, approvals.oidc, http.listen, http.auth, metrics, centre and whether tokens are needed at all take effect at the next start")
 	}
 	r.bridge.recorder.Secrets().Learn(hidden(cfg, r.con.Env), r.con.Env)
 	old := r.bridge.config()
@@ -166,12 +166,13 @@ type fixed struct {
 	tokens  bool // whether there are any
 	auth    config.OAuth
 	metrics config.Metrics
+	centre  config.Centre
 }
 
 func fixedOf(cfg *config.Config) fixed {
 	return fixed{
 		cfg.ID, cfg.Sandbox, cfg.Surface, cfg.Windows, cfg.Scripts, cfg.Runs, cfg.Audit,
-		cfg.Approvals.OIDC, cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0, cfg.HTTP.Auth, cfg.Metrics,
+		cfg.Approvals.OIDC, cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0, cfg.HTTP.Auth, cfg.Metrics, cfg.Centre,
 	}
 }
 
