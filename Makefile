@@ -84,8 +84,8 @@ cross: ## build and vet for macOS and Windows
 
 test-real: ## npm reference servers, TypeScript clients and readers of Markdown against the real binary
 	.ci/real-install
-	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
-		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge ./bridge/bench/asking
+	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -parallel 4 -timeout 30m -run '^TestReal' \
+		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge/centre ./bridge ./bridge/bench/asking
 
 pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// stamped builds the programs as a release of a version.
+// stamped builds the programs as a release of a version, the worker as one of another.
 func stamped(t *testing.T, version, worker string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,13 +34,13 @@ func stamped(t *testing.T, version, worker string) string {
 func TestTwoBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("it builds the programs twice")
+		t.Skip("it builds the programs again")
 	}
-	older, newer := stamped(t, "7.0.1", "7.0.1"), stamped(t, "7.0.2", "7.0.3")
+	older, newer := programs(t), stamped(t, "7.0.2", "7.0.3")
 	h := newHome(t, map[string]any{
 		"servers": map[string]any{"utils": map[string]any{"builtin": "utils"}},
 		"surface": "full", "runs": map[string]any{"keep": "1h"},
-		"evaluation": map[string]any{"defaultProfile": "p", "profiles": map[string]any{"p": map[string]any{"asklist": []string{"utils__hash"}, "elicitationFallback": "queue"}}},
+		"evaluation": map[string]any{"clientPatience": "1s", "defaultProfile": "p", "profiles": map[string]any{"p": map[string]any{"asklist": []string{"utils__hash"}, "elicitationFallback": "queue"}}},
 		"approvals":  map[string]any{"listen": "off", "approvers": []any{json.RawMessage(approverJSON("ann", "admin", annsToken))}},
 	})
 	of := func(dir string, args ...string) *exec.Cmd {
@@ -58,8 +58,16 @@ func TestTwoBuilds(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
+	var was struct{ Version, Commit string }
+	if out, err := of(older, "version", "--json").Output(); err != nil || json.Unmarshal(out, &was) != nil || was.Version == "" || was.Version == "7.0.2" {
+		t.Fatalf("the version of the older programs is %s: %v", out, err)
+	}
+	oldBuild := was.Version
+	if was.Commit != "" { // it is built in a repository
+		oldBuild += " (commit " + was.Commit + ")"
+	}
 	old := opens(older)
-	if got := old.InitializeResult().ServerInfo.Version; got != "7.0.1" {
+	if got := old.InitializeResult().ServerInfo.Version; got != was.Version {
 		t.Errorf("initialize says %s", got)
 	}
 	left := make(chan struct{})
@@ -88,11 +96,11 @@ func TestTwoBuilds(t *testing.T) {
 	for _, one := range status.Shared {
 		versions = append(versions, one.Version+" "+one.Commit)
 	}
-	if want := []string{"7.0.1 c0ffee1", "7.0.2 c0ffee2"}; err != nil || !slices.Equal(versions, want) {
+	if want := []string{was.Version + " " + was.Commit, "7.0.2 c0ffee2"}; err != nil || !slices.Equal(versions, want) {
 		t.Errorf("the bridges are %q, %v", versions, err)
 	}
 	out, _ = of(newer, "doctor").Output() // the worker of another release is none of its failures
-	for _, want := range []string{"the worker is 7.0.3 (commit c0ffee3), this program 7.0.2 (commit c0ffee2)", "the bridge that runs is 7.0.1 (commit c0ffee1), this program 7.0.2 (commit c0ffee2)", "close its windows"} {
+	for _, want := range []string{"the worker is 7.0.3 (commit c0ffee3), this program 7.0.2 (commit c0ffee2)", "the bridge that runs is " + oldBuild + ", this program 7.0.2 (commit c0ffee2)", "close its windows"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("doctor does not say %q:\n%s", want, out)
 		}
@@ -101,7 +109,7 @@ func TestTwoBuilds(t *testing.T) {
 		t.Errorf("doctor says\n%s", said)
 	}
 
-	if err := old.Close(); err != nil {
+	if err := old.Close(); err != nil { // once it knows that its run is paused
 		t.Logf("closing: %v", err)
 	}
 	eventually(t, "the old bridge does not end", func() bool { return len(h.hosts()) == 1 })

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,8 +22,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-
-	"codemode-bridge/bridge/pgtest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -78,11 +76,7 @@ const annsReplicaToken, bobsReplicaToken = "the-token-of-ann-among-replicas", "t
 
 func newBalanced(t *testing.T) *balanced {
 	t.Helper()
-	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := startPostgres(t)
 	r := &balanced{real: newReal(t), names: []string{"web1", "web2", "web3"}, ports: map[string]string{}, running: map[string]*exec.Cmd{}, state: t.TempDir(), marks: &marks{all: map[string]int{}}}
 	token := func(name, text string) string {
 		sum := sha256.Sum256([]byte(text))
@@ -94,8 +88,8 @@ func newBalanced(t *testing.T) *balanced {
   "http": {"tokens": [%s, %s]},
   "approvals": {"listen": "off"},
   "store": %q, "storeKey": "${STORE_KEY}"
-}`, r.marks.serve(t), token("ann", annsReplicaToken), token("bob", bobsReplicaToken), strings.Replace(server.URL("postgres", "team"), pgtest.Password, "${STORE_PASSWORD}", 1)))
-	r.env = append(r.env, "STORE_PASSWORD="+pgtest.Password, "STORE_KEY=the key of the store of a test")
+}`, r.marks.serve(t), token("ann", annsReplicaToken), token("bob", bobsReplicaToken), storeAt(server, "team")))
+	r.env = append(r.env, storeEnv...)
 	for _, name := range r.names {
 		r.ports[name] = freePort(t)
 	}
@@ -110,20 +104,6 @@ func newBalanced(t *testing.T) *balanced {
 		}
 	})
 	return r
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // begin starts a replica and waits until it is ready.
@@ -326,6 +306,7 @@ func (s stateless) yes() map[string]any {
 }
 
 func TestRealBalancers(t *testing.T) {
+	t.Parallel()
 	r := newBalanced(t)
 	at := func(name string) string { return "http://127.0.0.1:" + r.ports[name] + "/mcp" }
 
@@ -388,7 +369,10 @@ func TestRealBalancers(t *testing.T) {
 	})
 
 	for kind := range balancers {
-		t.Run(kind, func(t *testing.T) { r.behind(t, kind) })
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel() // the bridges wait before they end
+			newBalanced(t).behind(t, kind)
+		})
 	}
 }
 
@@ -429,6 +413,7 @@ func (r *balanced) roll(t *testing.T, kind, url string) {
 	for c := range 4 {
 		clients.Go(func() {
 			for i := 0; !over.Load(); i++ {
+				time.Sleep(10 * time.Millisecond) // what waits for the bridges wants the processor, too
 				key := fmt.Sprintf("%s load %d %d", kind, c, i)
 				script, tool := code(fmt.Sprintf(`return await codemode.marks__note({key: %q})`, key)), "note"
 				if c == 0 {

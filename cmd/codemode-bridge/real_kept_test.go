@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"codemode-bridge/bridge/pgtest"
 )
 
 // A keptMachine is a machine: a home of its own, with a configuration that others have as well.
@@ -23,8 +21,8 @@ type keptMachine struct {
 
 func (m keptMachine) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.bin, "codemode-bridge"), append(args, "--config", m.config())...)
-	cmd.Env = append(os.Environ(), "HOME="+m.home, "XDG_CONFIG_HOME="+filepath.Join(m.home, "config"), "XDG_STATE_HOME="+filepath.Join(m.home, "state"),
-		"XDG_CACHE_HOME="+filepath.Join(m.home, "cache"), "STORE_PASSWORD="+pgtest.Password, "STORE_KEY=the key of the store of a test")
+	cmd.Env = append(os.Environ(), "HOME="+m.home, "XDG_CONFIG_HOME="+filepath.Join(m.home, "config"), "XDG_STATE_HOME="+filepath.Join(m.home, "state"), "XDG_CACHE_HOME="+filepath.Join(m.home, "cache"))
+	cmd.Env = append(cmd.Env, storeEnv...)
 	return cmd
 }
 
@@ -74,21 +72,7 @@ const petDocument = `{"openapi": "3.0.0", "info": {"title": "pets", "version": "
 // configuration, in which ADDRESS is the store's.
 func keptMachines(t *testing.T, text string, n int) (all []keptMachine) {
 	t.Helper()
-	bin := os.Getenv("REAL_BIN")
-	if bin == "" {
-		bin = t.TempDir()
-		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../codemode-bridge", "../codemode-worker")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building the binaries: %v\n%s", err, out)
-		}
-	}
-	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	address := strings.Replace(server.URL("postgres", "team"), pgtest.Password, "${STORE_PASSWORD}", 1)
+	bin, address := realPrograms(t), storeAt(startPostgres(t), "team")
 	for range n {
 		m := keptMachine{t, bin, t.TempDir()}
 		mustWrite(t, m.config(), strings.Replace(text, "ADDRESS", address, 1))
@@ -103,6 +87,7 @@ const sharedText = `{"id": "team", "servers": {"pets": {"openapi": "pets.json", 
 // A tool that is accepted on one machine is accepted on all with the store and the id, and
 // on a fresh one; without the id, nothing is shared.
 func TestRealKeptPins(t *testing.T) {
+	t.Parallel()
 	all := keptMachines(t, sharedText, 4)
 	a, b, fresh, other := all[0], all[1], all[2], all[3]
 	const look = `return Object.keys(codemode).join()`
@@ -141,6 +126,7 @@ func TestRealKeptPins(t *testing.T) {
 // A loosening edit waits on every machine, is confirmed once, on any of them, and is in
 // force on a fresh one.
 func TestRealKeptConfirmations(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(sharedText, `"approvals": {"listen": "off"}`, fmt.Sprintf(`"approvals": {"listen": "off", "approvers": [{"name": "ann", "role": "admin", "sha256": "%x"}]}`, sha256.Sum256([]byte("ann-token"))), 1)
 	all := keptMachines(t, text, 3)
 	a, b, fresh := all[0], all[1], all[2]

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -109,14 +108,9 @@ func (r *real) login(t *testing.T, url, account, code string) loggedIn {
 func TestRealClientLogsIn(t *testing.T) {
 	for _, format := range []string{"jwt", "opaque"} {
 		t.Run(format, func(t *testing.T) {
+			t.Parallel()
 			r := newReal(t)
-			there := r.authorizer(t, format)
-			l, err := net.Listen("tcp", "127.0.0.1:0") // the address has to be known before
-			if err != nil {
-				t.Fatal(err)
-			}
-			address := l.Addr().String()
-			l.Close()
+			there, address := r.authorizer(t, format), freeAddress(t) // which has to be known before
 			r.env = append(r.env, "BRIDGE_SECRET=what the bridge asks with")
 			mustWrite(t, r.config, fmt.Sprintf(`{"servers": {"utils": {"builtin": "utils"}}, "approvals": {"listen": "off"}, "http": {"listen": %q, "auth": {
 				"issuer": %q, "resource": "http://%s/mcp", "scopes": ["mcp"], "groups": "groups",

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,16 +32,6 @@ func prometheusProgram(t *testing.T, name string) string {
 		t.Fatalf("no Prometheus is installed (package prometheus; PROMETHEUS_BIN names another folder of its programs): %v", err)
 	}
 	return path
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // A prometheus is a real one, which scrapes a bridge and knows our alerts, with seconds

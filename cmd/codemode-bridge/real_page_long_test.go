@@ -94,6 +94,7 @@ func TestRealPageLineCut(t *testing.T) {
 // The page stays open until the session has expired: it says so by itself, and decides
 // nothing.
 func TestRealPageOvernight(t *testing.T) {
+	t.Parallel()
 	b := newPageBench(t, func(o *admin.Options) { o.Limits.SessionTime = 10 * time.Second })
 	w := b.tab(browser(t)).signIn("ada")
 	e, _ := b.ask(pageQuestion{tool: "send", args: []string{plainMail}})

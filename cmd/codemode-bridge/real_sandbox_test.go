@@ -74,6 +74,7 @@ func TestRealRunHostile(t *testing.T) {
 // filter is installed they open, connect and start nothing, and make no system call
 // outside a short list.
 func TestRealWorkerIsQuiet(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Fatalf("strace is not installed, run make test-real: %v", err)

@@ -16,29 +16,16 @@ import (
 // The commands with a store in PostgreSQL: before there is one, with it, and when its
 // server is gone. None of them, and no file that they write, has the password.
 func TestRealDatabase(t *testing.T) {
-	bin := os.Getenv("REAL_BIN")
-	if bin == "" {
-		bin = t.TempDir()
-		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../codemode-bridge", "../codemode-worker")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building the binaries: %v\n%s", err, out)
-		}
-	}
-	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	home := t.TempDir()
+	t.Parallel()
+	bin, server, home := realPrograms(t), startPostgres(t), t.TempDir()
 	config := filepath.Join(home, "config.json")
-	address := strings.Replace(server.URL("postgres", "team"), pgtest.Password, "${STORE_PASSWORD}", 1)
+	address := storeAt(server, "team")
 	mustWrite(t, config, `{"servers": {"time": {"builtin": "time"}}, "store": "`+address+`", "storeKey": "${STORE_KEY}"}`)
 	run := func(args ...string) (string, error) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "codemode-bridge"), append(args, "--config", config)...)
-		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"),
-			"XDG_CACHE_HOME="+filepath.Join(home, "cache"), "STORE_PASSWORD="+pgtest.Password, "STORE_KEY=the key of the store of a test")
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"))
+		cmd.Env = append(cmd.Env, storeEnv...)
 		out, err := cmd.CombinedOutput()
 		if strings.Contains(string(out), pgtest.Password) {
 			t.Errorf("%s shows the password:\n%s", strings.Join(args, " "), out)

@@ -37,54 +37,38 @@ type real struct {
 	env                     []string
 }
 
-// buildOnce builds the binaries for all tests of this file into dir.
-var buildOnce = func() func(dir string) error {
-	var once sync.Once
-	var err error
-	return func(dir string) error {
-		once.Do(func() {
-			cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../codemode-bridge", "../codemode-worker")
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-			var out []byte
-			if out, err = cmd.CombinedOutput(); err != nil {
-				err = fmt.Errorf("building the binaries: %w\n%s", err, out)
-			}
-		})
-		return err
+// installedOnce is the folder of the npm packages, with our modules in it: Node resolves
+// imports from a module's own folder, so they have to be beside node_modules.
+var installedOnce = sync.OnceValues(func() (npm string, err error) {
+	if npm = os.Getenv("REAL_CACHE"); npm == "" {
+		npm = filepath.Join("..", "..", ".cache", "real")
 	}
-}()
+	if npm, err = filepath.Abs(npm); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(npm, "installed.json")); err != nil {
+		return "", fmt.Errorf("the npm packages are not installed, run make test-real: %w", err)
+	}
+	for _, name := range []string{"client.mjs", "login.mjs", "watch.mjs", "reach.mjs"} {
+		source, err := os.ReadFile(filepath.Join("testdata", "real", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(npm, name), source, 0o644)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return npm, nil
+})
 
 func newReal(t *testing.T) *real {
 	t.Helper()
-	npm := os.Getenv("REAL_CACHE")
-	if npm == "" {
-		npm = filepath.Join(moduleRoot(t), ".cache", "real")
+	npm, err := installedOnce()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(npm, "installed.json")); err != nil {
-		t.Fatalf("the npm packages are not installed, run make test-real: %v", err)
-	}
-	// Node resolves imports from a module's own folder, so ours have to be beside
-	// node_modules.
-	for _, name := range []string{"client.mjs", "login.mjs", "watch.mjs", "reach.mjs"} {
-		source, err := os.ReadFile(filepath.Join("testdata", "real", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(npm, name), source, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	bin := os.Getenv("REAL_BIN") // a folder with binaries to try, instead of the tree's
-	if bin == "" {
-		bin = filepath.Join(npm, "bin")
-		if err := buildOnce(bin); err != nil {
-			t.Fatal(err)
-		}
-	}
-
 	home := t.TempDir()
-	r := &real{bin: filepath.Join(bin, "codemode-bridge"), npm: npm, files: t.TempDir(), config: filepath.Join(home, "config.json")}
+	r := &real{bin: filepath.Join(realPrograms(t), "codemode-bridge"), npm: npm, files: t.TempDir(), config: filepath.Join(home, "config.json")}
 	r.env = append(os.Environ(),
 		"HOME="+home,
 		"XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"),
