@@ -41,7 +41,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real storm soak bench bench-parts bench-asking bench-context mutants fuzz frozen pictures release clean
+.PHONY: help build run test check fmt lint vuln race cross test-real storm soak bench bench-parts bench-replicas bench-asking bench-context mutants fuzz frozen pictures release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,7 +85,7 @@ cross: ## build and vet for macOS and Windows
 test-real: ## npm reference servers, TypeScript clients and readers of Markdown against the real binary
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -parallel 4 -timeout 30m -run '^TestReal' \
-		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge/centre ./bridge ./bridge/bench/asking
+		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge/centre ./bridge ./bridge/bench ./bridge/bench/asking
 
 pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update
@@ -105,6 +105,11 @@ bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, s
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal|Open' ./bridge/sqlstore
 	$(GO) test -run '^$$' -bench 'Replay|Resume|Message' ./bridge ./bridge/rpc
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip|Decode' ./sandbox/worker ./sandbox/source ./sandbox/values
+
+# Some three minutes, on a machine that does nothing else. Needs PostgreSQL's server programs.
+bench-replicas: build ## bridges with one store in PostgreSQL: its price, 1,000 sessions, questions across bridges: tables of docs/deploy/scale.md
+	.ci/real-install postgres
+	$(GO) run ./bridge/bench -bridge bin/codemode-bridge -replicas -page docs/deploy/scale.md
 
 # BEFORE=PROGRAM plays what was the default before with that older bridge.
 bench-asking: build ## how often a person is asked in ordinary work, and which harmful calls get through: writes docs/asking.md

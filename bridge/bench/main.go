@@ -15,6 +15,10 @@
 // "100ms" the bridge's own value. What is not promised follows, measured once. The exit
 // status is 0 even if a target is missed, because a busy machine misses some. With
 // -strict it is then 1. With -only some sections are measured.
+//
+// With -replicas it measures instead what a store in PostgreSQL costs, what one, two and
+// three bridges do with it, and how long questions and verdicts take between them, and
+// writes tables in Markdown, into a page with -page (replicas.go).
 package main
 
 import (
@@ -48,13 +52,25 @@ func main() {
 	strict := flag.Bool("strict", false, "exit with 1 if a target is missed")
 	only := flag.String("only", "", "measure only these sections, separated by commas: "+strings.Join(slices.Concat(names(promised), names(besides)), ", "))
 	rows := flag.Int("rows", longRows, "how many rows the long audit log has; ten million take some minutes to make")
+	var s scale
+	replicas := flag.Bool("replicas", false, "measure bridges with one store in PostgreSQL instead")
+	flag.IntVar(&s.sessions, "sessions", 1000, "with -replicas: how many sessions the bridges have together")
+	flag.IntVar(&s.calls, "calls", 200, "with -replicas: how many calls are made one after the other")
+	flag.IntVar(&s.questions, "questions", 300, "with -replicas: how many questions are answered at another bridge")
+	flag.DurationVar(&s.load, "load", 12*time.Second, "with -replicas: how long each load lasts")
+	flag.StringVar(&s.page, "page", "", "with -replicas: the page whose tables are replaced")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute+time.Duration(*rows)*100*time.Microsecond)
 	defer cancel()
-	missed, err := run(ctx, os.Stdout, &machine{bridge: *bridge, rounds: *rounds, longRows: *rows}, *only)
+	m := &machine{bridge: *bridge, rounds: *rounds, longRows: *rows}
+	measure := func() (int, error) { return run(ctx, os.Stdout, m, *only) }
+	if *replicas {
+		measure = func() (int, error) { return m.replicas(ctx, os.Stdout, s) }
+	}
+	missed, err := measure()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -177,17 +177,9 @@ func median(all []time.Duration) time.Duration {
 // alternate times n rounds of every function, one after the other in each
 // round, after one round that does not count, and returns their medians.
 func alternate(n int, functions ...func() error) ([]time.Duration, error) {
-	taken := make([][]time.Duration, len(functions))
-	for round := range n + 1 {
-		for i, f := range functions {
-			start := time.Now()
-			if err := f(); err != nil {
-				return nil, err
-			}
-			if round > 0 {
-				taken[i] = append(taken[i], time.Since(start))
-			}
-		}
+	taken, err := interleave(n, functions...)
+	if err != nil {
+		return nil, err
 	}
 	medians := make([]time.Duration, len(functions))
 	for i := range taken {

@@ -1,5 +1,6 @@
 // Package pgtest starts a PostgreSQL server of a test's own: in a scratch folder, on the
-// loopback interface, as a user without rights, from the programs of the system's package.
+// loopback interface, as a user without rights, from the programs of the system's package
+// or of the folder POSTGRES_BIN.
 package pgtest
 
 import (
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -67,11 +69,11 @@ func Start(options ...string) (s *Server, err error) {
 		return nil, fmt.Errorf("making the folder of the server: %w", err)
 	}
 	s = &Server{dir: dir, bin: bin}
-	defer func() {
+	defer func(s *Server) {
 		if err != nil {
 			s.Stop()
 		}
-	}()
+	}(s)
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "password"), []byte(password), 0o600), own(dir), own(filepath.Join(dir, "password"))); err != nil {
 		return nil, err
 	}
@@ -79,13 +81,18 @@ func Start(options ...string) (s *Server, err error) {
 	if out, err := made.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("making a database: %w\n%s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+	for range 5 { // something else may get the port before the server does
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		s.Port = l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		if err = s.Restart(options...); err == nil || !strings.Contains(err.Error(), "Address already in use") {
+			return s, err
+		}
 	}
-	s.Port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	return s, s.Restart(options...)
+	return nil, errors.New("starting the server: five ports were taken by others")
 }
 
 // Data is the folder of the server's files.
@@ -118,8 +125,8 @@ func (s *Server) Restart(options ...string) error {
 		close(s.done)
 	}()
 	for until := time.Now().Add(30 * time.Second); ; {
-		ready := s.command("pg_isready", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-q")
-		if ready.Run() == nil {
+		// Its last line says so once the server takes connections.
+		if text, err := os.ReadFile(filepath.Join(s.Data(), "postmaster.pid")); err == nil && bytes.HasSuffix(bytes.TrimSpace(text), []byte("\nready")) {
 			return nil
 		}
 		select {

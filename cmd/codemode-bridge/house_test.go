@@ -55,7 +55,7 @@ var table = map[string][]string{
 	"bridge/approvalview":  {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines", "bridge/wording"},
 	"bridge/atomicfile":    {},
 	"bridge/audit":         {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/bench":         {"analysis", "bridge/ledger", "bridge/sqlstore", "profiles", "sandbox", "sandbox/wire"},
+	"bridge/bench":         {"analysis", "bridge/ledger", "bridge/pgtest", "bridge/sqlstore", "profiles", "sandbox", "sandbox/wire"},
 	"bridge/bench/asking":  {},
 	"bridge/builtin":       {"profiles/known"},
 	"bridge/commons":       {"bridge/catalog", "profiles"},

@@ -106,9 +106,9 @@ func (r *real) login(t *testing.T, url, account, code string) loggedIn {
 // ann in with PKCE, gets a token for this bridge and calls eval with it; once with JWTs,
 // once with opaque tokens.
 func TestRealClientLogsIn(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"jwt", "opaque"} {
 		t.Run(format, func(t *testing.T) {
-			t.Parallel()
 			r := newReal(t)
 			there, address := r.authorizer(t, format), freeAddress(t) // which has to be known before
 			r.env = append(r.env, "BRIDGE_SECRET=what the bridge asks with")

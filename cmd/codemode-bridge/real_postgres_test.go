@@ -3,9 +3,11 @@
 package main_test
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"codemode-bridge/bridge/pgtest"
@@ -42,15 +44,21 @@ func storeAt(server *pgtest.Server, schema string) string {
 	return strings.Replace(server.URL("postgres", schema), pgtest.Password, "${STORE_PASSWORD}", 1)
 }
 
-// freeAddress returns an address on loopback at which nobody listens.
+var addresses atomic.Int64 // that were given
+
+// freeAddress returns an address on loopback at which nobody listens. Its port is none of
+// those that systems give away, so that nothing else gets it meanwhile.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+(int64(os.Getpid())*131+addresses.Add(1))%20_000)
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // freePort is the port of one.
