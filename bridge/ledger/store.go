@@ -31,7 +31,7 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("a newer release of codemode-bridge changed it (schema %d, which needs at least %d; this one knows %d)", e.Has, e.Oldest, e.Knows)
+	return fmt.Sprintf("a newer release has changed it (schema %d, which needs at least %d; this one knows %d)", e.Has, e.Oldest, e.Knows)
 }
 
 // A Store keeps records forever, in the order in which it received them, chained

@@ -559,10 +559,10 @@ func TestRealNewerSchema(t *testing.T) {
 	edit(t, o, "UPDATE meta SET value = '7' WHERE name = 'version'")
 	put(t, begin(t, o), 1)
 	edit(t, o, "UPDATE meta SET value = '7' WHERE name = 'oldest'")
-	if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "a newer release") {
+	if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("a schema that needs a newer release: %v", err)
 	}
-	if _, err := OpenRequests(t.Context(), o); err == nil || !strings.Contains(err.Error(), "a newer release") {
+	if _, err := OpenRequests(t.Context(), o); err == nil || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("the requests of a schema that needs a newer release: %v", err)
 	}
 }

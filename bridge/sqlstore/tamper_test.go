@@ -420,7 +420,7 @@ func TestNewerSchema(t *testing.T) {
 	}
 	closeStore(t, db)
 	edit(t, o.Path, "UPDATE meta SET value = '7' WHERE name = 'oldest'")
-	if _, err := Open(t.Context(), o); err == nil || errors.Is(err, ledger.ErrDamaged) || !strings.Contains(err.Error(), "a newer release") {
+	if _, err := Open(t.Context(), o); err == nil || errors.Is(err, ledger.ErrDamaged) || !strings.Contains(err.Error(), "newer release") {
 		t.Errorf("a newer file that this release cannot use: %v", err)
 	}
 }
