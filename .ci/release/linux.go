@@ -66,8 +66,37 @@ func (r *release) sharedFiles() (*shared, error) {
 	if s.documents, err = r.documents(); err != nil {
 		return nil, err
 	}
-	s.units, err = r.units()
+	if s.units, err = r.units(); err != nil {
+		return nil, err
+	}
+	pages, err := r.pages(filepath.Join(into, "html"))
+	s.documents = append(s.documents, pages...)
 	return s, err
+}
+
+// pages are the documents as HTML, made in a folder.
+func (r *release) pages(into string) ([]entry, error) {
+	if _, err := output(r.root, "go", "run", "./.ci/pages", "-out", into); err != nil {
+		return nil, err
+	}
+	return below(into, "html/")
+}
+
+// below are the files of a folder.
+func below(top, prefix string) (all []entry, err error) {
+	err = filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(file) == ".go" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(top, file)
+		all = append(all, entry{prefix + filepath.ToSlash(name), 0o644, text})
+		return err
+	})
+	return all, err
 }
 
 // documents are the README, docs and what they link to, as the repository has them.
@@ -80,20 +109,8 @@ func (r *release) documents() ([]entry, error) {
 		}
 		all = append(all, entry{name, 0o644, text})
 	}
-	top := filepath.Join(r.root, "docs")
-	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(file) == ".go" {
-			return err
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(r.root, file)
-		all = append(all, entry{filepath.ToSlash(name), 0o644, text})
-		return err
-	})
-	return all, err
+	docs, err := below(filepath.Join(r.root, "docs"), "docs/")
+	return append(all, docs...), err
 }
 
 // units are the units of systemd that docs/deploy/systemd has, if there are any. They
