@@ -41,7 +41,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real storm soak bench bench-parts bench-replicas bench-asking bench-context mutants fuzz frozen pictures release clean
+.PHONY: help build run test check fmt lint vuln race cross test-real test-release storm soak bench bench-parts bench-replicas bench-asking bench-context mutants fuzz frozen pictures release pages clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +54,7 @@ run: build ## build and serve $(CONFIG) on 127.0.0.1
 
 # The hundreds of short processes need no collector before 16 MB.
 test: ## all tests that need nothing beyond Go
-	GOGC=400 $(TEST) -timeout 20m $(SIDE_BY_SIDE) $(LONGEST) ./... ./.ci/mutants ./.ci/release
+	GOGC=400 $(TEST) -timeout 20m $(SIDE_BY_SIDE) $(LONGEST) ./... ./.ci/mutants ./.ci/pages ./.ci/release
 
 check: fmt lint vuln race cross ## format, vet, staticcheck, govulncheck, race detector, cross-builds
 
@@ -62,8 +62,8 @@ fmt: ## refuse Go files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) && [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
 
 lint: ## go vet and staticcheck, also with the build tags of test-real and soak
-	$(GO) vet -tags real,long ./... ./.ci/mutants ./.ci/release
-	$(GO) tool staticcheck -tags real,long ./... ./.ci/mutants ./.ci/release
+	$(GO) vet -tags real,long ./... ./.ci/mutants ./.ci/pages ./.ci/release
+	$(GO) tool staticcheck -tags real,long ./... ./.ci/mutants ./.ci/pages ./.ci/release
 
 vuln: ## govulncheck, where it can be had and reach its database
 	.ci/vuln
@@ -86,6 +86,11 @@ test-real: ## npm reference servers, TypeScript clients and readers of Markdown 
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -parallel 4 -timeout 30m -run '^TestReal' \
 		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge/centre ./bridge ./bridge/bench ./bridge/bench/asking
+
+# Two or three minutes; no part of .ci/run.
+test-release: ## each package of a release (archive, deb, rpm, npm, .mcpb) installed on a bare tree, used by TypeScript clients, removed without remains
+	.ci/real-install release
+	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -timeout 30m -run '^TestRelease' ./cmd/codemode-bridge
 
 pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update
@@ -132,9 +137,13 @@ frozen: ## keep what this program writes as cmd/codemode-bridge/testdata/frozen/
 	@[ -n "$(NAME)" ] || { echo "usage: make frozen NAME=$$(git rev-parse --short HEAD)"; exit 2; }
 	$(GO) test ./cmd/codemode-bridge -count=1 -run '^TestFrozen$$' -freeze '$(NAME)'
 
-release: ## archives, npm packages and checksums of release $(VERSION), in dist/$(VERSION) (docs/install.md)
-	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3"; exit 2; }
-	$(GO) run ./.ci/release -version '$(VERSION)' -out 'dist/$(VERSION)'
+release: ## all packages of release $(VERSION), their checksums and what they are made of, in dist/$(VERSION) (docs/install.md)
+	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [REPOSITORY=https://github.com/OWNER/NAME]"; exit 2; }
+	$(GO) run ./.ci/release -version '$(VERSION)' -repository '$(REPOSITORY)' -out 'dist/$(VERSION)'
+
+pages: ## the documents as HTML, with every link checked, in dist/pages
+	rm -rf dist/pages
+	$(GO) run ./.ci/pages -out dist/pages
 
 clean: ## remove what was built and cached
 	rm -rf bin dist .cache

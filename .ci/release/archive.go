@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// An entry is one file of an archive.
+// An entry is one file of an archive, or a folder.
 type entry struct {
-	name string // with slashes
+	name string // with slashes, a folder's with one at its end
 	mode fs.FileMode
 	text []byte
 }
@@ -41,7 +41,11 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 	packed := gzip.NewWriter(&out) // whose header has no name and no time
 	w := tar.NewWriter(packed)
 	for _, e := range inOrder(entries) {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.text)), Mode: int64(e.mode), ModTime: at, Format: tar.FormatUSTAR}
+		kind := byte(tar.TypeReg)
+		if e.mode.IsDir() {
+			kind = tar.TypeDir
+		}
+		h := &tar.Header{Typeflag: kind, Name: e.name, Size: int64(len(e.text)), Mode: int64(e.mode.Perm()), ModTime: at, Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(h); err != nil {
 			return nil, err
 		}

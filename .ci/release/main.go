@@ -5,6 +5,11 @@
 //	codemode-bridge_1.2.3_linux_amd64.tar.gz ...  both programs, for each system (.zip for Windows)
 //	codemode-bridge-1.2.3.tgz                     the npm package that people name: a launcher
 //	codemode-bridge-linux-x64-1.2.3.tgz ...       the npm packages with the programs, @codemode-bridge/linux-x64
+//	codemode-bridge_1.2.3_linux_amd64.deb, .rpm   packages for Linux: programs, completions, manual page, documents
+//	codemode-bridge_1.2.3_darwin_arm64.mcpb ...   bundles for desktop clients
+//	codemode-bridge_1.2.3_linux_amd64.cdx.json .. what the programs are made of (CycloneDX)
+//	codemode-bridge_1.2.3.provenance.json         what was built from what (in-toto, SLSA), unsigned
+//	server.json                                   the entry for the MCP registry, if -repository is given
 //	SHA256SUMS                                    of all of these, as sha256sum -c reads it
 //
 // The same commit, version and Go make the same bytes, in whatever folder and on
@@ -60,13 +65,24 @@ type release struct {
 	time    time.Time
 	root    string // of the repository
 	out     string
+	// repository is where the files will be, as https://github.com/OWNER/NAME; empty if
+	// that was not said.
+	repository string
+	formats    []string // what is made, of formats
 }
+
+// formats are the kinds of files that a release has; checksums are of all.
+var formats = []string{"archive", "npm", "packages", "mcpb", "about"}
+
+func (r *release) makes(format string) bool { return slices.Contains(r.formats, format) }
 
 func main() {
 	version := flag.String("version", "", "the `version`, as 1.2.3 or 1.2.3-rc.1")
 	out := flag.String("out", "dist", "the `folder` that gets the files; it must be empty, or not there")
 	commit := flag.String("commit", "", "the `commit` that is built (default: the one that git has checked out)")
 	only := flag.String("platforms", "", "build only these `platforms`, as linux/amd64,darwin/arm64: to try, not to publish")
+	repository := flag.String("repository", "", "where the release will be published, as `https://github.com/OWNER/NAME`: makes server.json, and is named in the packages")
+	kinds := flag.String("formats", strings.Join(formats, ","), "make only these `formats`: packages are deb and rpm, about is what says what is in the others")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fail(2, fmt.Errorf("there are no arguments but flags: %q", flag.Args()))
@@ -79,6 +95,16 @@ func main() {
 	if err != nil {
 		fail(2, err)
 	}
+	if *repository != "" && registryName(*repository) == "" {
+		fail(2, fmt.Errorf("-repository %q: want https://github.com/OWNER/NAME or https://gitlab.com/OWNER/NAME, whose releases the MCP registry takes", *repository))
+	}
+	r.formats = strings.Split(*kinds, ",")
+	for _, format := range r.formats {
+		if !slices.Contains(formats, format) {
+			fail(2, fmt.Errorf("there is no format %q; there are %s", format, strings.Join(formats, ", ")))
+		}
+	}
+	r.repository = strings.TrimSuffix(*repository, ".git")
 	if err := r.make(some); err != nil {
 		fail(1, err)
 	}
@@ -160,11 +186,19 @@ func (r *release) make(some []platform) error {
 		return err
 	}
 	files := map[string][]byte{}
-	file, text, err := r.mainPackage(paper)
-	if err != nil {
-		return err
+	if r.makes("npm") {
+		file, text, err := r.mainPackage(paper)
+		if err != nil {
+			return err
+		}
+		files[file] = text
 	}
-	files[file] = text
+	var common *shared
+	if r.makes("packages") {
+		if common, err = r.sharedFiles(); err != nil {
+			return err
+		}
+	}
 
 	// Linking and packing use one processor each.
 	var (
@@ -178,7 +212,7 @@ func (r *release) make(some []platform) error {
 			room <- struct{}{}
 			defer func() { <-room }()
 			fmt.Fprintln(os.Stderr, "release:", p)
-			made, err := r.forPlatform(p, paper)
+			made, err := r.forPlatform(p, paper, common)
 			mu.Lock()
 			defer mu.Unlock()
 			maps.Copy(files, made)
@@ -189,11 +223,23 @@ func (r *release) make(some []platform) error {
 	if failed != nil {
 		return failed
 	}
+	if r.makes("about") && r.repository != "" {
+		if files["server.json"], err = r.serverEntry(files); err != nil {
+			return err
+		}
+	}
+	if r.makes("about") {
+		statement, err := r.provenance(files, some)
+		if err != nil {
+			return err
+		}
+		files["codemode-bridge_"+r.version+".provenance.json"] = statement
+	}
 	return r.write(files)
 }
 
-// forPlatform makes the archive and the npm package for one platform.
-func (r *release) forPlatform(p platform, paper []byte) (map[string][]byte, error) {
+// forPlatform makes all files for one platform.
+func (r *release) forPlatform(p platform, paper []byte, s *shared) (map[string][]byte, error) {
 	programs, err := r.build(p)
 	if err != nil {
 		return nil, err
@@ -204,19 +250,41 @@ func (r *release) forPlatform(p platform, paper []byte) (map[string][]byte, erro
 	}
 	papers := []entry{{"LICENSE", 0o644, paper}, {"README.md", 0o644, r.readme()}, {"THIRD_PARTY_NOTICES", 0o644, notices}}
 	name := fmt.Sprintf("codemode-bridge_%s_%s_%s", r.version, p.os, p.arch)
-	pack, end := tarred, ".tar.gz"
-	if p.os == "windows" {
-		pack, end = zipped, ".zip"
+	files := map[string][]byte{}
+	if r.makes("archive") {
+		pack, end := tarred, ".tar.gz"
+		if p.os == "windows" {
+			pack, end = zipped, ".zip"
+		}
+		if files[name+end], err = pack(beneath(name+"/", slices.Concat(programs, papers)), r.time); err != nil {
+			return nil, fmt.Errorf("packing %s: %w", name, err)
+		}
 	}
-	archive, err := pack(beneath(name+"/", slices.Concat(programs, papers)), r.time)
-	if err != nil {
-		return nil, fmt.Errorf("packing %s: %w", name, err)
+	if r.makes("npm") {
+		file, text, err := r.platformPackage(p, programs, papers)
+		if err != nil {
+			return nil, fmt.Errorf("packing %s: %w", file, err)
+		}
+		files[file] = text
 	}
-	file, text, err := r.platformPackage(p, programs, papers)
-	if err != nil {
-		return nil, fmt.Errorf("packing %s: %w", file, err)
+	if r.makes("mcpb") {
+		if files[name+".mcpb"], err = r.bundled(p, programs, papers); err != nil {
+			return nil, fmt.Errorf("packing %s.mcpb: %w", name, err)
+		}
 	}
-	return map[string][]byte{name + end: archive, file: text}, nil
+	if r.makes("about") {
+		if files[name+".cdx.json"], err = r.materials(p, programs); err != nil {
+			return nil, err
+		}
+	}
+	if r.makes("packages") && p.os == "linux" {
+		packages, err := r.linuxPackages(p, s, programs, papers)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, packages)
+	}
+	return files, nil
 }
 
 // write writes the files and their checksums.

@@ -27,6 +27,8 @@ type manifest struct {
 	Name        string            `json:"name"`
 	Version     string            `json:"version"`
 	Description string            `json:"description"`
+	Repository  *repository       `json:"repository,omitempty"`
+	MCPName     string            `json:"mcpName,omitempty"` // by which the MCP registry knows that the package is this server
 	License     string            `json:"license"`
 	Type        string            `json:"type,omitempty"`
 	Bin         map[string]string `json:"bin,omitempty"`
@@ -78,6 +80,10 @@ func (r *release) mainPackage(paper []byte) (file string, text []byte, err error
 		Bin:         map[string]string{"codemode-bridge": "bin/codemode-bridge.js"},
 		Engines:     map[string]string{"node": ">=18"},
 		Optional:    map[string]string{},
+		MCPName:     registryName(r.repository),
+	}
+	if r.repository != "" {
+		m.Repository = &repository{"git", "git+" + r.repository + ".git"}
 	}
 	for _, p := range platforms {
 		os, cpu := p.npm()

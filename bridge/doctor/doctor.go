@@ -215,6 +215,7 @@ type LogState struct {
 	Missing bool      // there is no log in the database yet
 	Opened  bool      // with an error: whether it could be opened at all
 	Damaged bool      // with an error: it is not what was written
+	Newer   bool      // with an error: a newer release changed it
 	Whole   time.Time // when all of it was last verified; zero if that is not known
 	Bridges []string  // that share it, where they may be on several machines
 }

@@ -83,6 +83,8 @@ func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
 			return warning(name, text+"all of it was last verified on "+day(log.Whole), "leave a bridge running for a while, which verifies it once a day, or use "+up.Typed("audit verify"))
 		}
 		return fine(name, text+"all of it was last verified on "+day(log.Whole))
+	case log.Newer:
+		return failing(name, strings.TrimPrefix(err.Error(), "opening "+name+": "), "start that release again, or go back to what was kept before it: docs/install.md, Going back")
 	case !log.Opened:
 		return failing(name, strings.TrimPrefix(err.Error(), "opening "+name+": "), "put that right, or "+elsewhere)
 	case log.Damaged:

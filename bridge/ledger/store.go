@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -20,6 +21,18 @@ var (
 	// stored.
 	ErrUsedUp = errors.New("the grant is used up")
 )
+
+// A NewerError is why a store is left alone: a newer release changed it in a way that
+// this one would not understand.
+type NewerError struct {
+	Has    int // the version of the store's schema
+	Oldest int // the oldest version whose release may use it
+	Knows  int // this release's version
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("a newer release has changed it (schema %d, which needs at least %d; this one knows %d)", e.Has, e.Oldest, e.Knows)
+}
 
 // A Store keeps records forever, in the order in which it received them, chained
 // by hash. Its methods may be called concurrently, and any number of processes may

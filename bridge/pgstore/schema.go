@@ -101,7 +101,7 @@ CREATE TABLE held (file text PRIMARY KEY, body text NOT NULL);
 
 // newer is the error for a schema from a release that this one cannot read.
 func newer(has, oldest int) error {
-	return fmt.Errorf("the store was changed by a newer release (schema %d, which needs at least %d; this one knows %d): update codemode-bridge", has, oldest, version)
+	return &ledger.NewerError{Has: has, Oldest: oldest, Knows: version}
 }
 
 // An identity is which store a database has.

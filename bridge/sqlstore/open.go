@@ -130,6 +130,9 @@ func (o *Options) place(known *lastSeen, afresh bool) (os.FileInfo, error) {
 
 // opening adds what was being done, keeping the class of err.
 func opening(path string, err error) error {
+	if _, newer := errors.AsType[*ledger.NewerError](err); newer {
+		return fmt.Errorf("opening the audit log %s: %w", path, err)
+	}
 	if err = classed(err); errors.Is(err, ledger.ErrDamaged) {
 		return err
 	}

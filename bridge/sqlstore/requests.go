@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
 )
 
 // RequestStore is an approval.Store in a SQLite file of its own: it has the
@@ -108,7 +109,7 @@ func (r *RequestStore) prepare(ctx context.Context) error {
 			return err
 		}
 		if has > requestsVersion {
-			return newer{has, has}
+			return &ledger.NewerError{Has: has, Oldest: has, Knows: requestsVersion}
 		}
 		_, err := c.ExecContext(ctx, requestsSchema+fmt.Sprintf("PRAGMA user_version = %d", requestsVersion))
 		return err

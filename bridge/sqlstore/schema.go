@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"codemode-bridge/bridge/ledger"
+
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
@@ -111,14 +113,6 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// newer returns the error for a file from a release that this one cannot read.
-type newer struct{ has, oldest int }
-
-func (e newer) Error() string {
-	return fmt.Sprintf("it was written by a newer release (schema %d, which needs at least %d; this one knows %d): update codemode-bridge",
-		e.has, e.oldest, version)
-}
-
 // migrate brings the schema to this release's version, in the transaction that
 // c is in, and refuses one that is too new.
 func migrate(ctx context.Context, c *sql.Conn, readOnly bool) error {
@@ -130,7 +124,7 @@ func migrate(ctx context.Context, c *sql.Conn, readOnly bool) error {
 		return fmt.Errorf("looking for the table meta of an audit log: %w", err)
 	}
 	if oldest > version {
-		return newer{has, oldest}
+		return &ledger.NewerError{Has: has, Oldest: oldest, Knows: version}
 	}
 	if has >= version || readOnly {
 		return nil

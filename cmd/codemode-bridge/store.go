@@ -128,6 +128,9 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 		if storecmd.InDatabase(place) {
 			hint = "codemode-bridge doctor says more; store and storeKey of the configuration name the database and its key"
 		}
+		if _, newer := errors.AsType[*ledger.NewerError](err); newer {
+			return nil, &configError{err, "start that release again, or go back to what was kept before it: docs/install.md, Going back"}
+		}
 		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), hint}
 	}
 	return enrollcmd.Keeping(db, place), nil

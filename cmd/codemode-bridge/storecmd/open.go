@@ -144,6 +144,7 @@ type State struct {
 	Missing bool
 	Opened  bool
 	Damaged bool
+	Newer   bool
 	Whole   time.Time
 	Bridges []string
 }
@@ -155,6 +156,7 @@ func Look(ctx context.Context, place config.Audit) (s State, err error) {
 		return State{Missing: true}, nil
 	}
 	if err != nil {
+		_, s.Newer = errors.AsType[*ledger.NewerError](err)
 		return s, err
 	}
 	defer db.Close()
