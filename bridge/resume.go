@@ -122,8 +122,11 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 	r.journal.lease, r.journal.open, r.journal.bytes = lease, true, p.bytes
 	r.replay, r.life.State.Resumed = newReplay(r, p), true
 	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings, Reach: r.reach(c.reach)}
-	if c.reach == gate.Nobody && p.Fetched {
+	switch {
+	case c.reach == gate.Nobody && p.Fetched:
 		o.Reach = gate.ByApprovers
+	case c.left && p.Reach == gate.ByElicitation: // the client comes back, and then its person is asked
+		o.Reach = r.reach(p.Reach)
 	}
 	r.unasked = c.unasked
 	r.identify(&o, evalArgs{Code: p.Code, Input: p.Input})
