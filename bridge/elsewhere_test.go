@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/surface"
 )
@@ -178,5 +180,35 @@ func TestAYesCountsWhereNobodyIsAsked(t *testing.T) {
 		if made := second.up.made(); len(made) != 1 || res.IsError != (also != "") || len(unasked) != strings.Count(also, "await") {
 			t.Errorf("made %q, denied %q, answered %s", made, unasked, res.StructuredContent)
 		}
+	}
+}
+
+// A lateJournal has something happen before the first change of a run.
+type lateJournal struct {
+	ledger.Journal
+	first *sync.Once
+	then  func()
+}
+
+func (j lateJournal) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (ledger.JournaledRun, error) {
+	j.first.Do(j.then)
+	return j.Journal.ChangeRun(ctx, run, change)
+}
+
+// Who asks for a run that ends elsewhere in this moment gets its answer.
+func TestARunThatEndsWhileItIsAskedFor(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued(), sharing)
+	id := f.startPaused(t, first, `return await codemode.a__echo({n: 2})`, 1)
+	r, _ := first.roster.lookup(id)
+	second := f.bridge(t, "two", queued(), sharing, func(o *Options) {
+		o.Journal = lateJournal{o.Journal, new(sync.Once), func() {
+			f.answer(t, f.open(t, 1)[0], yes)
+			<-r.done
+		}}
+	})
+	var over *overError
+	if _, err := second.runner.resume(t.Context(), id, claimant{anyone: true}); !errors.As(err, &over) || !strings.Contains(string(over.answer), `{\\\"n\\\":2}`) {
+		t.Fatalf("it gets %v, %+v", err, over)
 	}
 }

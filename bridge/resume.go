@@ -53,13 +53,9 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
 	}
-	if err := ours(rn.o.Gate.Configuration(), kept, p.beginning); err != nil {
-		if !c.anyone { // a client learns nothing of what others run
-			err = ErrNoRun
-		}
+	if err := ours(rn.o.Gate.Configuration(), kept, p.beginning); err != nil && c.anyone {
 		return nil, err
-	}
-	if !c.may(p.ownership()) {
+	} else if err != nil || !c.may(p.ownership()) { // a client learns nothing of what others run
 		return nil, ErrNoRun
 	}
 	if kept.State == ledger.Finished {
@@ -69,6 +65,12 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		return nil, &FolderError{id, p.Folder}
 	}
 	lease, stop, err := rn.leases.acquire(ctx, id, !c.left)
+	if errors.Is(err, ErrNoRun) { // it has ended since it was read
+		if _, entries, lost := rn.o.Journal.Read(ctx, id); lost == nil {
+			p, _ = p.further(entries)
+		}
+		err = &overError{p.answer}
+	}
 	if err != nil {
 		return nil, err
 	}
