@@ -27,6 +27,7 @@ type beginning struct {
 	Principal string          `json:"principal"`
 	Groups    []string        `json:"groups,omitempty"` // of the principal
 	Fetched   bool            `json:"fetched,omitempty"`
+	Reach     gate.Reach      `json:"reach,omitempty"` // of the client
 	// Configuration is the one that the run belongs to.
 	Configuration gate.Configuration `json:"configuration,omitzero"`
 	gate.Surroundings

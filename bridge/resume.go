@@ -53,13 +53,9 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
 	}
-	if err := ours(rn.o.Gate.Configuration(), kept, p.beginning); err != nil {
-		if !c.anyone { // a client learns nothing of what others run
-			err = ErrNoRun
-		}
+	if err := ours(rn.o.Gate.Configuration(), kept, p.beginning); err != nil && c.anyone {
 		return nil, err
-	}
-	if !c.may(p.ownership()) {
+	} else if err != nil || !c.may(p.ownership()) { // a client learns nothing of what others run
 		return nil, ErrNoRun
 	}
 	if kept.State == ledger.Finished {
@@ -69,6 +65,12 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		return nil, &FolderError{id, p.Folder}
 	}
 	lease, stop, err := rn.leases.acquire(ctx, id, !c.left)
+	if errors.Is(err, ErrNoRun) { // it has ended since it was read
+		if _, entries, lost := rn.o.Journal.Read(ctx, id); lost == nil {
+			p, _ = p.further(entries)
+		}
+		err = &overError{p.answer}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +124,11 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 	r.journal.lease, r.journal.open, r.journal.bytes = lease, true, p.bytes
 	r.replay, r.life.State.Resumed = newReplay(r, p), true
 	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Surroundings: p.Surroundings, Reach: r.reach(c.reach)}
-	if c.reach == gate.Nobody && p.Fetched {
+	switch {
+	case c.reach == gate.Nobody && p.Fetched:
 		o.Reach = gate.ByApprovers
+	case c.left && p.Reach == gate.ByElicitation: // the client comes back, and then its person is asked
+		o.Reach = r.reach(p.Reach)
 	}
 	r.unasked = c.unasked
 	r.identify(&o, evalArgs{Code: p.Code, Input: p.Input})

@@ -62,7 +62,7 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 	r.secret = seal.NewSecret()
 	rn.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
-		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: r.principal, Groups: r.groups, Fetched: r.fetched,
+		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: r.principal, Groups: r.groups, Fetched: r.fetched, Reach: o.Reach,
 		Configuration: rn.o.Gate.Configuration(), Secret: r.secret.Hash,
 	}, names)
 	var err error

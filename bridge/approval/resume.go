@@ -142,14 +142,8 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 		}
 		q := &openQuestion{request: e.Request, seen: true, settled: make(chan struct{})}
 		if e.Verdict != nil {
-			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
-				return nil, nil, nil // nobody's answer, or part of it is gone
-			}
-			if e.Verdict.Channel == "grant" { // which counts each call that it answers
-				return nil, nil, nil
-			}
-			if e.stands(qs.o.Approvers(), time.Now()) != nil {
-				return nil, nil, nil // its author may no longer give it: ask anew
+			if !qs.counts(e) {
+				return nil, nil, nil // ask anew
 			}
 			qs.replan(q)
 			qs.finish(q, *e.Verdict)
@@ -169,6 +163,35 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 		return q, nil, nil
 	}
 	return nil, nil, nil
+}
+
+// counts reports whether the verdict on a stored request counts in a later part of its
+// run.
+func (qs *questions) counts(e StoredRequest) bool {
+	switch v := e.Verdict; {
+	case v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run"):
+		return false // nobody's answer, or part of it is gone
+	case v.Channel == "grant": // which counts each call that it answers
+		return false
+	}
+	return e.stands(qs.o.Approvers(), time.Now()) == nil // else its author may no longer give it
+}
+
+// Approved reports whether people have said yes to a call that r's run asked about before
+// it was suspended, so that nobody need be asked: [Broker.Ask] has their answer.
+func Approved(ctx context.Context, b *Broker, r Request) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	entries, err := b.questions.answers(ctx, r.Run)
+	if err != nil {
+		return false
+	}
+	for _, e := range slices.Backward(entries) {
+		if _, about := e.itemOf(r.Items[0].Call); about {
+			return e.Verdict != nil && e.Verdict.About(r.Items[0].Call).Approve && b.questions.counts(e) && e.sameQuestion(r) && (e.Separate || !b.questions.o.Separate())
+		}
+	}
+	return false
 }
 
 // earlier returns the open question that r's run asked about the same call before

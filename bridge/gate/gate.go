@@ -295,7 +295,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 // error says why the call is not made.
 func (g *Gate) consult(ctx context.Context, r *Run, made *call) error {
 	for made.decision.Disposition == profiles.Ask {
-		if !r.mayAsk(made.decision) {
+		if !r.mayAsk(made.decision) && !(made.Again && approval.Approved(ctx, g.broker, r.request(made))) {
 			return r.fallBack(ctx, made)
 		}
 		asked := made.decision
