@@ -474,7 +474,7 @@ func (l *load) one(dice *rand.Rand, key string) {
 	l.mu.Lock()
 	l.runs[key] = is
 	l.mu.Unlock()
-	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.end(run) == nil; time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.end(run) == nil && !l.left(run); time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
 		open, err := l.requests.Requests(l.Context(), approval.Filter{Run: run, Open: time.Now()})
 		if err != nil {
 			l.Error(err)
@@ -524,6 +524,8 @@ func (l *load) finish() (done, unknown int) {
 			if done++; n != 1 {
 				l.Errorf("%s is done, and was called %d times (run %s)", key, n, is.run)
 			}
+		case end == nil && len(all) == 0:
+			l.Logf("run %s was left by its bridge before it asked: %+v", is.run, l.kept(is.run))
 		case answered:
 			if unknown++; !strings.Contains(end.Error, "UnknownOutcomeError") && !strings.Contains(end.Error, "was not sent") {
 				l.Errorf("%s was approved, and its run %s ended %s: %s", key, is.run, end.Outcome, end.Error)
@@ -537,11 +539,21 @@ func (l *load) finish() (done, unknown int) {
 // underWay reports whether a run goes on that nobody needs to answer.
 func (l *load) underWay() bool {
 	for _, is := range l.runs {
-		if l.end(is.run) == nil && len(l.open(is.run)) == 0 {
+		if l.end(is.run) == nil && len(l.open(is.run)) == 0 && !l.left(is.run) {
 			return true
 		}
 	}
 	return false
+}
+
+// left reports whether a run waits for its client: its bridge was lost before it asked, and
+// it has not ended.
+func (l *load) left(run string) bool {
+	all, err := l.requests.Requests(l.Context(), approval.Filter{Run: run})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return len(all) == 0 && l.kept(run).State == ledger.Paused
 }
 
 // A bridge is frozen between the commit of an intent and the sending of its call, for

@@ -31,7 +31,7 @@ func TestCheckOfALine(t *testing.T) {
 			if line, read := c.requests.ReadString('\n'); err != nil || read != nil || !strings.Contains(line, "tools/call") || !x.Sent() || why != nil {
 				t.Errorf("it is not sent: %v, %v, %q, %v", err, read, line, why)
 			}
-		} else if err == nil || in.Err() == nil || x.Sent() || !Barred(why) || !errors.Is(why, errTooLate) || !Barred(context.Cause(in)) {
+		} else if err == nil || in.Err() == nil || x.Sent() || !Barred(why) || !errors.Is(why, errTooLate) || !Barred(context.Cause(in)) || why.Error() != "it was not sent: another bridge has it" {
 			t.Errorf("it is sent: %v, %v, %t, %v", err, in.Err(), x.Sent(), why)
 		}
 		x.End()

@@ -111,6 +111,8 @@ func (x *Exchange) barred() error {
 // A barredError says why a request was not sent. It says nothing about the server.
 type barredError struct{ error }
 
+func (e *barredError) Error() string { return "it was not sent: " + e.error.Error() }
+
 func (e *barredError) Unwrap() error { return e.error }
 
 // Barred reports whether a request was not sent because its check refused it.
