@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/documents"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/profiles"
@@ -40,6 +41,10 @@ type Options struct {
 	// logins, revocations, stops, edits.
 	Record ledger.Recorder
 
+	// SignIns is where logins are kept, and links and sign-ins under way; nil means in this
+	// process. They are good at every bridge that has the same.
+	SignIns documents.Store
+
 	// SignOn is single sign-on; nil means none. SignOnReturn is the address of
 	// /login/done of this site, as browsers reach it.
 	SignOn       SignOn
@@ -67,6 +72,9 @@ func (o Options) orDefaults() Options {
 	o.Limits = o.Limits.orDefaults()
 	if o.Approvers == nil {
 		o.Approvers = func() *approval.Approvers { return nil }
+	}
+	if o.SignIns == nil {
+		o.SignIns = documents.Memory()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
