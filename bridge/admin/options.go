@@ -41,14 +41,7 @@ type Options struct {
 	// logins, revocations, stops, edits.
 	Record ledger.Recorder
 
-	// SignIns is where logins are kept, and links and sign-ins under way; nil means in this
-	// process. They are good at every bridge that has the same.
-	SignIns documents.Store
-
-	// SignOn is single sign-on; nil means none. SignOnReturn is the address of
-	// /login/done of this site, as browsers reach it.
-	SignOn       SignOn
-	SignOnReturn string
+	SigningIn
 
 	// Hosts are Host headers that are accepted besides loopback names, and
 	// Origins are accepted besides the site's own.
@@ -66,6 +59,18 @@ type Options struct {
 	Now       func() time.Time  // nil means time.Now
 	Logger    *slog.Logger      // nil means none
 	Transport http.RoundTripper // of webhooks; nil means one without a proxy
+}
+
+// SigningIn says how people sign in besides by a token, and where that is kept.
+type SigningIn struct {
+	// SignIns is where logins are kept, and links and sign-ins under way; nil means in this
+	// process. They are good at every bridge that has the same.
+	SignIns documents.Store
+
+	// SignOn is single sign-on; nil means none. SignOnReturn is the address of
+	// /login/done of this site, as browsers reach it.
+	SignOn       SignOn
+	SignOnReturn string
 }
 
 func (o Options) orDefaults() Options {
