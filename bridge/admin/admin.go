@@ -63,7 +63,7 @@ type Site struct {
 func New(o Options) *Site {
 	o = o.orDefaults()
 	s := &Site{o: o, streamSlots: make(chan struct{}, o.Limits.MaxStreams)}
-	s.auth = &auth{&s.o, newSignIns(o.Now, o.Limits.SessionTime)}
+	s.auth = &auth{&s.o, newSignIns(&o)}
 	s.connecting = connections{s.auth.signIns}
 	s.ctx, s.cancel = context.WithCancel(context.Background()) // it ends with Close
 	s.mux = s.routed()
@@ -86,5 +86,10 @@ func (s *Site) LoginURL(base string) (link string, ok bool) {
 	if s.o.Approvers().Any() {
 		return "", false
 	}
-	return base + "/login#code=" + s.auth.signIns.newCode(nil), true
+	text, err := s.auth.signIns.newCode(s.ctx, nil)
+	if err != nil {
+		s.o.Logger.Error("making a link that logs in", "err", err)
+		return "", false
+	}
+	return base + "/login#code=" + text, true
 }

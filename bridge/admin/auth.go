@@ -44,49 +44,40 @@ type digest = [sha256.Size]byte
 
 func newSecret() string { return rand.Text() + rand.Text() }
 
-// A signIns keeps the logins. It stores only hashes of codes and cookies, never the
-// values themselves.
+// A signIns keeps who is logged in, and what is under way to that: see kept.
 type signIns struct {
-	now        func() time.Time
+	kept
 	stay       time.Duration
 	wrongTries *rate.Limiter
 
-	mu       sync.Mutex
-	codes    map[digest]code
-	signedIn map[digest]*signedIn  // by cookie
-	flows    map[digest]flow       // by state
-	begun    map[digest]connection // of accounts, by state
+	mu    sync.Mutex
+	begun map[digest]connection // of accounts, by state
 }
 
 // A code logs somebody in once: an approver, or, without one, the owner.
 type code struct {
-	who   *approval.Approver
-	until time.Time
+	Who *approval.Kept `json:"who,omitempty"`
 }
 
-// A signedIn is somebody who logged in on the page.
+// A signedIn is somebody who logged in on the page, by their cookie.
 type signedIn struct {
-	who    approval.Approver
-	secret digest
-	secure bool // logged in over TLS: only the strict name of the cookie counts
-	until  time.Time
+	Who    approval.Kept `json:"who"`
+	Secret digest        `json:"secret"` // the hash of their second secret
+	Secure bool          `json:"secure"` // logged in over TLS: only the strict name of the cookie counts
 }
 
-func newSignIns(now func() time.Time, stay time.Duration) *signIns {
-	return &signIns{now: now, stay: stay, wrongTries: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
-		codes: map[digest]code{}, signedIn: map[digest]*signedIn{}, flows: map[digest]flow{}, begun: map[digest]connection{}}
+func newSignIns(o *Options) *signIns {
+	return &signIns{kept: kept{o.SignIns, o.Now}, stay: o.Limits.SessionTime, wrongTries: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst), begun: map[digest]connection{}}
 }
 
 // newCode makes a code that logs an approver in once, or, without one, the owner.
-func (d *signIns) newCode(who *approval.Approver) string {
-	text := rand.Text()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.codes) >= maxCodes {
-		dropFirst(d.codes, func(c code) time.Time { return c.until })
+func (d *signIns) newCode(ctx context.Context, who *approval.Approver) (text string, err error) {
+	var c code
+	if who != nil {
+		c.Who = new(who.Keep())
 	}
-	d.codes[sha256.Sum256([]byte(text))] = code{who, d.now().Add(codeTime)}
-	return text
+	text = d.secret(codeTime)
+	return text, d.put(ctx, codes, text, maxCodes, c)
 }
 
 // dropFirst removes the entry that expires first.
@@ -101,46 +92,10 @@ func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
 	delete(m, first)
 }
 
-// useCode uses up a code, and reports whether it was valid and for whom.
-func (d *signIns) useCode(text string) (who *approval.Approver, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sum := sha256.Sum256([]byte(text))
-	c, ok := d.codes[sum]
-	delete(d.codes, sum)
-	return c.who, ok && d.now().Before(c.until)
-}
-
 // signIn logs somebody in, and returns their cookie and their second secret.
-func (d *signIns) signIn(e signedIn) (cookie, secret string) {
-	cookie, secret = newSecret(), newSecret()
-	e.secret, e.until = sha256.Sum256([]byte(secret)), d.now().Add(d.stay)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.signedIn) >= maxSessions {
-		dropFirst(d.signedIn, func(e *signedIn) time.Time { return e.until })
-	}
-	d.signedIn[sha256.Sum256([]byte(cookie))] = &e
-	return cookie, secret
-}
-
-// byCookie finds who has a cookie.
-func (d *signIns) byCookie(cookie string) (*signedIn, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sum := sha256.Sum256([]byte(cookie))
-	e, ok := d.signedIn[sum]
-	if ok && !d.now().Before(e.until) {
-		delete(d.signedIn, sum)
-		return nil, false
-	}
-	return e, ok
-}
-
-func (d *signIns) signOut(cookie string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.signedIn, sha256.Sum256([]byte(cookie)))
+func (d *signIns) signIn(ctx context.Context, who approval.Approver, secure bool) (cookie, secret string, err error) {
+	cookie, secret = d.secret(d.stay), newSecret()
+	return cookie, secret, d.put(ctx, signIn, cookie, maxSessions, signedIn{who.Keep(), sha256.Sum256([]byte(secret)), secure})
 }
 
 // overTLS reports whether a browser talks to us, or to a proxy before us, over
@@ -197,21 +152,29 @@ func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 		if err != nil {
 			continue
 		}
-		e, ok := a.signIns.byCookie(cookie.Value)
-		if !ok || e.secure != secure {
+		var e signedIn
+		until, ok, err := a.signIns.read(r.Context(), signIn, cookie.Value, &e)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || e.Secure != secure {
 			continue
 		}
 		if changes {
 			sum := sha256.Sum256([]byte(r.Header.Get(secretHeader)))
-			if subtle.ConstantTimeCompare(sum[:], e.secret[:]) != 1 {
+			if subtle.ConstantTimeCompare(sum[:], e.Secret[:]) != 1 {
 				return nil, &failure{http.StatusForbidden, "secret", "the page's secret is missing or wrong", "load the page again, or sign in"}
 			}
 		}
-		still := func() bool { _, in := a.signIns.byCookie(cookie.Value); return in && a.stillAllowed(e.who) }
-		if !still() {
+		who, ok := a.o.Approvers().Recall(e.Who)
+		if !ok || !sameRights(who, e.Who.Approver) {
 			return nil, errUnauthenticated // the token is no longer theirs
 		}
-		return &caller{Approver: e.who, channel: "page", until: e.until, still: still}, nil
+		still := func() bool {
+			_, in, err := a.signIns.read(r.Context(), signIn, cookie.Value, new(signedIn))
+			return err == nil && in && a.stillAllowed(who)
+		}
+		return &caller{Approver: who, channel: "page", until: until, still: still}, nil
 	}
 	return nil, errUnauthenticated
 }
@@ -220,7 +183,11 @@ func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 // the same token, login and rights.
 func (a *auth) stillAllowed(who approval.Approver) bool {
 	now, ok := a.o.Approvers().Current(who)
-	return ok && now.Role == who.Role && now.Risk == who.Risk && now.Token == who.Token && now.Login == who.Login && slices.Equal(now.Groups, who.Groups)
+	return ok && sameRights(now, who)
+}
+
+func sameRights(a, b approval.Approver) bool {
+	return a.Role == b.Role && a.Risk == b.Risk && a.Token == b.Token && a.Login == b.Login && slices.Equal(a.Groups, b.Groups)
 }
 
 var errUnauthenticated = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",
@@ -244,45 +211,57 @@ func (a *auth) refuseToken(r *http.Request, channel string) error {
 // login logs a person in on the page: by the code of a link, by a token, or with the
 // result of single sign-on.
 func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
-	var code, token, state, granted, issuer string
-	if err := readBody(w, r, a.o.Limits.MaxBody, fields{"code": &code, "token": &token, "state": &state, "granted": &granted, "issuer": &issuer}); err != nil {
+	var text, token, state, granted, issuer string
+	if err := readBody(w, r, a.o.Limits.MaxBody, fields{"code": &text, "token": &token, "state": &state, "granted": &granted, "issuer": &issuer}); err != nil {
 		return err
 	}
-	e := signedIn{secure: overTLS(r)}
+	var who approval.Approver
 	var ok bool
+	secure := overTLS(r)
 	var detail json.RawMessage
 	switch {
 	case state != "":
 		var err error
-		if e.who, err = a.finishSignOn(w, r, state, granted, issuer); err != nil {
+		if who, err = a.finishSignOn(w, r, state, granted, issuer); err != nil {
 			return err
 		}
 		ok, detail = true, json.RawMessage(`{"by":"single sign-on"}`)
-	case code != "":
-		var who *approval.Approver
-		switch who, ok = a.signIns.useCode(code); {
-		case !ok:
-		case who != nil: // with their present rights, if still an approver
-			e.who, ok = a.o.Approvers().Current(*who)
-		default:
-			if e.who, ok = a.o.Approvers().Owner(); !ok {
-				return &failure{http.StatusForbidden, "no_owner", "the owner's link is void: somebody configured may answer by now", "sign in as an approver"}
-			}
+	case text != "":
+		var err error
+		if who, ok, err = a.useCode(r.Context(), text); err != nil {
+			return err
 		}
 	default:
-		e.who, ok = a.o.Approvers().Authenticate(token)
+		who, ok = a.o.Approvers().Authenticate(token)
 	}
 	if !ok {
 		return a.refuseToken(r, "page")
 	}
-	err := a.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: a.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done, Detail: detail})
+	err := a.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: a.o.Now(), Approver: who.Name, Channel: "page", Outcome: ledger.Done, Detail: detail})
 	if err != nil { // they may log in all the same: what they decide is refused if it cannot be recorded
 		a.o.Logger.Error("recording a sign-in", "err", err)
 	}
-	cookie, secret := a.signIns.signIn(e)
-	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, cookieName, e.secure), Value: cookie, Path: "/", Secure: e.secure,
+	cookie, secret, err := a.signIns.signIn(r.Context(), who, secure)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, cookieName, secure), Value: cookie, Path: "/", Secure: secure,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(a.o.Limits.SessionTime.Seconds())})
-	return answer(w, http.StatusOK, map[string]any{"name": canon.Escape(e.who.Name), "role": e.who.Role, "secret": secret})
+	return answer(w, http.StatusOK, map[string]any{"name": canon.Escape(who.Name), "role": who.Role, "secret": secret})
+}
+
+// useCode uses up the code of a link, and says whom it logs in, with their present rights.
+func (a *auth) useCode(ctx context.Context, text string) (who approval.Approver, ok bool, err error) {
+	var c code
+	if ok, err = a.signIns.take(ctx, codes, text, &c); err != nil || !ok {
+		return who, false, err
+	}
+	if c.Who != nil {
+		who, ok = a.o.Approvers().Recall(*c.Who)
+	} else if who, ok = a.o.Approvers().Owner(); !ok {
+		err = &failure{http.StatusForbidden, "no_owner", "the owner's link is void: somebody configured may answer by now", "sign in as an approver"}
+	}
+	return who, ok, err
 }
 
 // signInCode gives the holder of a token a code for their own browser, so that the
@@ -295,14 +274,20 @@ func (a *auth) signInCode(c *caller, w http.ResponseWriter, r *http.Request) err
 	if err := readBody(w, r, a.o.Limits.MaxBody, fields{}); err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, map[string]any{"code": a.signIns.newCode(&c.Approver)})
+	text, err := a.signIns.newCode(r.Context(), &c.Approver)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"code": text})
 }
 
 // logout ends the caller's login.
 func (a *auth) logout(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	for _, secure := range []bool{true, false} {
 		if cookie, err := r.Cookie(cookieFor(r, cookieName, secure)); err == nil {
-			a.signIns.signOut(cookie.Value)
+			if err := a.signIns.end(r.Context(), signIn, cookie.Value); err != nil {
+				return err
+			}
 			http.SetCookie(w, &http.Cookie{Name: cookie.Name, Path: "/", Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
 		}
 	}

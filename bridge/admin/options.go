@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/documents"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/profiles"
@@ -40,10 +41,7 @@ type Options struct {
 	// logins, revocations, stops, edits.
 	Record ledger.Recorder
 
-	// SignOn is single sign-on; nil means none. SignOnReturn is the address of
-	// /login/done of this site, as browsers reach it.
-	SignOn       SignOn
-	SignOnReturn string
+	SigningIn
 
 	// Hosts are Host headers that are accepted besides loopback names, and
 	// Origins are accepted besides the site's own.
@@ -63,10 +61,25 @@ type Options struct {
 	Transport http.RoundTripper // of webhooks; nil means one without a proxy
 }
 
+// SigningIn says how people sign in besides by a token, and where that is kept.
+type SigningIn struct {
+	// SignIns is where logins are kept, and links and sign-ins under way; nil means in this
+	// process. They are good at every bridge that has the same.
+	SignIns documents.Store
+
+	// SignOn is single sign-on; nil means none. SignOnReturn is the address of
+	// /login/done of this site, as browsers reach it.
+	SignOn       SignOn
+	SignOnReturn string
+}
+
 func (o Options) orDefaults() Options {
 	o.Limits = o.Limits.orDefaults()
 	if o.Approvers == nil {
 		o.Approvers = func() *approval.Approvers { return nil }
+	}
+	if o.SignIns == nil {
+		o.SignIns = documents.Memory()
 	}
 	if o.Now == nil {
 		o.Now = time.Now

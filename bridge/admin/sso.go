@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -24,35 +25,28 @@ const (
 // A flow is a single sign-on under way. Only the browser that began it can complete
 // it, so that nobody can be tricked into logging in as somebody else.
 type flow struct {
-	keep   string
-	cookie digest
-	until  time.Time
+	Keep   string `json:"keep"`
+	Cookie digest `json:"cookie"`
 }
 
 // newFlow makes the state of a sign-in and the secret of its browser.
-func (d *signIns) newFlow(begin func(state string) (address, keep string, err error)) (address, cookie string, err error) {
-	state, cookie := newSecret(), newSecret()
+func (d *signIns) newFlow(ctx context.Context, begin func(state string) (address, keep string, err error)) (address, cookie string, err error) {
+	state, cookie := d.secret(flowTime), newSecret()
 	address, keep, err := begin(state)
 	if err != nil {
 		return "", "", err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.flows) >= maxFlows {
-		dropFirst(d.flows, func(f flow) time.Time { return f.until })
-	}
-	d.flows[sha256.Sum256([]byte(state))] = flow{keep, sha256.Sum256([]byte(cookie)), d.now().Add(flowTime)}
-	return address, cookie, nil
+	return address, cookie, d.put(ctx, signOns, state, maxFlows, flow{keep, sha256.Sum256([]byte(cookie))})
 }
 
 // useFlow uses up a flow.
-func (d *signIns) useFlow(state, cookie string) (keep string, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sum, has := sha256.Sum256([]byte(state)), sha256.Sum256([]byte(cookie))
-	f, ok := d.flows[sum]
-	delete(d.flows, sum)
-	return f.keep, ok && d.now().Before(f.until) && subtle.ConstantTimeCompare(has[:], f.cookie[:]) == 1
+func (d *signIns) useFlow(ctx context.Context, state, cookie string) (keep string, ok bool, err error) {
+	var f flow
+	if ok, err = d.take(ctx, signOns, state, &f); err != nil || !ok {
+		return "", false, err
+	}
+	has := sha256.Sum256([]byte(cookie))
+	return f.Keep, subtle.ConstantTimeCompare(has[:], f.Cookie[:]) == 1, nil
 }
 
 // beginSignOn says where a browser goes to sign in. If the browser uses another name of
@@ -72,7 +66,7 @@ func (a *auth) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) er
 	if !strings.EqualFold(back.Host, r.Host) {
 		return answer(w, http.StatusOK, map[string]any{"go": back.Scheme + "://" + back.Host + "/login#sign-on"})
 	}
-	address, cookie, err := a.signIns.newFlow(a.o.SignOn.Begin)
+	address, cookie, err := a.signIns.newFlow(r.Context(), a.o.SignOn.Begin)
 	if err != nil {
 		a.o.Logger.Error("beginning a sign-in", "err", err)
 		return &failure{http.StatusBadGateway, "provider", "the sign-in provider does not answer", "sign in with a token; the bridge's log says more"}
@@ -95,7 +89,10 @@ func (a *auth) finishSignOn(w http.ResponseWriter, r *http.Request, state, code,
 	if err != nil {
 		cookie = &http.Cookie{}
 	}
-	keep, ok := a.signIns.useFlow(state, cookie.Value)
+	keep, ok, err := a.signIns.useFlow(r.Context(), state, cookie.Value)
+	if err != nil {
+		return nobody, err
+	}
 	if !ok {
 		return nobody, a.refuseSignOn(r, "", &failure{http.StatusUnauthorized, "unauthorized", "this sign-in was not begun in this browser, or too long ago", "sign in again"})
 	}

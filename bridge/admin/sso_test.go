@@ -146,7 +146,7 @@ func TestSignOnsAreBounded(t *testing.T) {
 	for range maxFlows {
 		b.goThere()
 	}
-	if n := len(b.site.auth.signIns.flows); n != maxFlows {
+	if n := b.kept(signOns); n != maxFlows {
 		t.Errorf("%d sign-ins are kept", n)
 	}
 	first.do("POST", "/api/login", brought(state, "ada@example.com")).refused(401, "unauthorized")

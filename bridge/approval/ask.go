@@ -41,7 +41,9 @@ func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, er
 	if v, ok, err := qs.grants.use(ctx, r); ok || err != nil {
 		return v, true, err
 	}
-	if v, ok := qs.crowded(r); ok {
+	if v, ok, err := qs.crowded(ctx, r); err != nil {
+		return v, true, err
+	} else if ok {
 		return v, true, qs.refuseUnasked(r.Run)
 	}
 	v, refused := qs.limiter.refuse(r, func() bool { return qs.full(r) && qs.joinable(r) == nil })

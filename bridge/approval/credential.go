@@ -20,6 +20,20 @@ func tokenCredential(sum [sha256.Size]byte) Credential {
 // isOwner reports whether it is that of the owner of any configuration.
 func (c Credential) isOwner() bool { return strings.HasPrefix(string(c), "owner:") }
 
+// Kept is an approver as they were when they signed in, with how they proved who they are,
+// in a form for a store.
+type Kept struct {
+	Approver
+	Proof Credential
+}
+
+// Keep returns what a store keeps of somebody who signed in; see [Approvers.Recall].
+func (a Approver) Keep() Kept { return Kept{a, a.proof} }
+
+// Recall returns somebody whom a store kept as they are configured now, if they could sign
+// in the same way again.
+func (a *Approvers) Recall(k Kept) (Approver, bool) { return a.recognise(k.Name, k.Proof) }
+
 // A Realm is the scope in which credentials identify an approver.
 type Realm struct {
 	Configuration string // its id

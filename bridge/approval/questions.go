@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,9 +82,23 @@ func (qs *questions) full(r Request) bool {
 	return qs.limiter.full(r, open)
 }
 
-// crowded refuses a request whose requester has as many open questions as they may have.
-func (qs *questions) crowded(r Request) (Verdict, bool) {
+// crowded refuses a request whose requester has as many open questions as they may have,
+// at all bridges that share the store.
+func (qs *questions) crowded(ctx context.Context, r Request) (Verdict, bool, error) {
+	if r.MostOpen == 0 || qs.joinable(r) != nil {
+		return Verdict{}, false, nil
+	}
+	all, err := qs.store.Requests(ctx, Filter{Open: time.Now()})
+	if err != nil {
+		err = fmt.Errorf("counting the questions of %s: %w", r.Requester, err)
+		return Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()}, true, err
+	}
 	open := 0
+	for _, e := range all { // those of runs that are paused belong to no bridge
+		if e.Bridge != "" && e.Bridge != qs.o.Bridge && !qs.o.Gone(e.Bridge) && e.Requester == r.Requester && e.ConfigurationID() == r.ConfigurationID() {
+			open++
+		}
+	}
 	for _, q := range qs.open {
 		if q.request.Requester == r.Requester {
 			open++
@@ -94,11 +109,11 @@ func (qs *questions) crowded(r Request) (Verdict, bool) {
 			open++
 		}
 	}
-	if r.MostOpen == 0 || open < r.MostOpen || qs.joinable(r) != nil {
-		return Verdict{}, false
+	if open < r.MostOpen {
+		return Verdict{}, false, nil
 	}
 	return Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
-		Text: fmt.Sprintf("as many questions are open as access allows (limits.questions: %d); it can be made again once one of them is answered", r.MostOpen)}, true
+		Text: fmt.Sprintf("as many questions are open as access allows (limits.questions: %d); it can be made again once one of them is answered", r.MostOpen)}, true, nil
 }
 
 // wait has a call wait for a question: for one that nobody has seen yet and that it

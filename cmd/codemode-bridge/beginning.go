@@ -60,6 +60,7 @@ type beginning struct {
 	cfg    *config.Config // in force
 	file   *config.Config // what the file says; differs from cfg if it waits for an approver
 	looked []string       // the environment variables that cfg refers to
+	named  bool           // whoever calls has a name
 }
 
 // beginServing reads the configuration for a bridge that keeps running. If the file
@@ -72,7 +73,7 @@ func beginServing(con *console) (beginning, error) {
 	}
 	change, err := judge(con, cfg, nil)
 	if change == nil || err != nil {
-		return beginning{cfg, cfg, looked}, err
+		return beginning{cfg: cfg, file: cfg, looked: looked}, err
 	}
 	if !change.CanGoOn() {
 		return beginning{}, refusal(change, "")
@@ -83,7 +84,7 @@ func beginServing(con *console) (beginning, error) {
 	if err != nil {
 		return beginning{}, refusal(change, ", and what was confirmed last cannot go on: "+cli.FirstLine(err.Error()))
 	}
-	return beginning{old, cfg, looked}, nil
+	return beginning{cfg: old, file: cfg, looked: looked}, nil
 }
 
 // mayRun refuses a configuration that waits for an approver.

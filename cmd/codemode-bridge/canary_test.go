@@ -230,9 +230,7 @@ func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
 		bridge := h.connect("--alone")
 		before := countEffects(t, effects)
 		go bridge.CallTool(t.Context(), callParams(`for (;;) await Promise.all(Array.from({length: 8}, (_, i) => codemode.fake__write({i})))`))
-		for countEffects(t, effects) < before+10*(round+1) {
-			time.Sleep(time.Millisecond)
-		}
+		eventually(t, "the bridge makes no calls", func() bool { return countEffects(t, effects) >= before+10*(round+1) })
 		if err := bridge.process.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ var table = map[string][]string{
 
 	"bridge":               {"analysis", "bridge/access", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/commons", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/principal", "bridge/replay", "bridge/rpc", "bridge/seal", "bridge/surface", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/access":        {},
-	"bridge/admin":         {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/principal", "bridge/webguard", "bridge/wording", "profiles"},
+	"bridge/admin":         {"bridge/approval", "bridge/canon", "bridge/documents", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/principal", "bridge/webguard", "bridge/wording", "profiles"},
 	"bridge/alive":         {"bridge/atomicfile", "bridge/filelock"},
 	"bridge/approval":      {"analysis", "bridge/canon", "profiles"},
 	"bridge/approvalview":  {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines", "bridge/wording"},

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/sso"
 	"codemode-bridge/bridge/webguard"
 	"codemode-bridge/cmd/codemode-bridge/logincmd"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
 // A page is the approval page and its API, on their own listener.
@@ -56,6 +57,9 @@ func (p *parts) openPage(a *console, address string) (*page, error) {
 	o := admin.Options{
 		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Settler: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, console: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: logincmd.NewPage(beginning, logins), Accounts: logincmd.People{PageOptions: logins},
 		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: p.log.With("part", "page"),
+	}
+	if storecmd.Shares(p.config()) {
+		o.SignIns = a.shared.Documents("sign-ins", p.config())
 	}
 	if p.recorder.Store() != nil {
 		o.Records = p.recorder.Store()

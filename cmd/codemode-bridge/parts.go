@@ -103,6 +103,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	if err != nil {
 		p.upstreams.Close()
+		p.logins.Close()
 		p.observed.Close()
 		p.desk.close()
 		return nil, err

@@ -127,8 +127,8 @@ func serveCommand(con *console) *cobra.Command {
 				return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
 			}
 			defer l.Close()
+			start.named = cfg.HTTP.AsksForTokens()
 			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
-				p.logins.Serve(p.desk.pageAddress, cfg.HTTP.AsksForTokens())
 				pg, err := p.openPage(con, cfg.Approvals.Listen.Reveal())
 				switch at := pageElsewhere(p.desk.members.Folder(), p.desk.conf.ID); {
 				case err != nil && at != "":
@@ -172,6 +172,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	if err != nil {
 		return err
 	}
+	p.logins.Serve(p.desk.pageAddress, start.named) // before any run goes on
 	rec.Enqueue(ctx, recorder.BridgeStarted(version, os.Getpid(), recordedAs(cfg)))
 	if err := p.reloads.begin(ctx, start.file); err != nil {
 		p.Close(0)
