@@ -102,6 +102,7 @@ func rootCommand(con *console) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
 	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), (&policycmd.Bridge{Console: &con.Console, Load: con.load}).Command(), laptopsOf(con).Command(), enrollOf(con).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
+	con.completeNames(root)
 	documents().Help(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
