@@ -138,8 +138,8 @@ frozen: ## keep what this program writes as cmd/codemode-bridge/testdata/frozen/
 	$(GO) test ./cmd/codemode-bridge -count=1 -run '^TestFrozen$$' -freeze '$(NAME)'
 
 release: ## all packages of release $(VERSION), their checksums and what they are made of, in dist/$(VERSION) (docs/install.md)
-	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [REPOSITORY=https://github.com/OWNER/NAME]"; exit 2; }
-	$(GO) run ./.ci/release -version '$(VERSION)' -repository '$(REPOSITORY)' -out 'dist/$(VERSION)'
+	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [REPOSITORY=https://github.com/OWNER/NAME] [DOCS=https://...]"; exit 2; }
+	$(GO) run ./.ci/release -version '$(VERSION)' -repository '$(REPOSITORY)' -docs '$(DOCS)' -out 'dist/$(VERSION)'
 
 pages: ## the documents as HTML, with every link checked, in dist/pages
 	rm -rf dist/pages

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/docs/reference"
+
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -155,42 +157,18 @@ func (p *page) address() {
 			switch head := first(n, atom.Th); {
 			case head == nil:
 			case textOf(head) == "key":
-				rows(n, func(row, cell *node.Node) { mark(row, cell, keyID(section, textOf(cell))) })
+				rows(n, func(row, cell *node.Node) { mark(row, cell, reference.KeyAnchor(section, textOf(cell))) })
 			case textOf(head) == "command":
 				rows(n, func(row, cell *node.Node) {
 					for code := range cell.ChildNodes() {
 						if code.DataAtom == atom.Code {
-							mark(code, code, commandID(textOf(code)))
+							mark(code, code, reference.CommandAnchor(textOf(code)))
 						}
 					}
 				})
 			}
 		}
 	}
-}
-
-// keyID is the anchor of a key of the configuration: the keys on the way to it, without
-// the marks of lists.
-func keyID(section, key string) string {
-	name := key
-	if section != "" {
-		name = section + "." + key
-	}
-	return "key-" + strings.ReplaceAll(name, "[]", "")
-}
-
-var commandWord = regexp.MustCompile(`^[a-z][a-z-]*$`)
-
-// commandID is the anchor of a command as the reference writes it, with its arguments.
-func commandID(usage string) string {
-	id := "command"
-	for _, word := range strings.Fields(usage) {
-		if !commandWord.MatchString(word) {
-			break
-		}
-		id += "-" + word
-	}
-	return id
 }
 
 // rows calls visit with the rows of a table's body and their first cells.

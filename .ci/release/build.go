@@ -29,6 +29,9 @@ func (r *release) build(p platform) ([]entry, error) {
 	}
 	defer os.RemoveAll(into)
 	flags := fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s", r.version, r.commit)
+	if r.docs != "" {
+		flags += " -X main.docs=" + r.docs
+	}
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-ldflags", flags, "-o", into + string(filepath.Separator)}, programs)...)
 	cmd.Dir, cmd.Env = r.root, environment(p)
 	if out, err := cmd.CombinedOutput(); err != nil {

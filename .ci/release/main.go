@@ -68,6 +68,7 @@ type release struct {
 	// repository is where the files will be, as https://github.com/OWNER/NAME; empty if
 	// that was not said.
 	repository string
+	docs       string   // where the documents are as pages; empty if that was not said
 	formats    []string // what is made, of formats
 }
 
@@ -83,6 +84,7 @@ func main() {
 	only := flag.String("platforms", "", "build only these `platforms`, as linux/amd64,darwin/arm64: to try, not to publish")
 	repository := flag.String("repository", "", "where the release will be published, as `https://github.com/OWNER/NAME`: makes server.json, and is named in the packages")
 	kinds := flag.String("formats", strings.Join(formats, ","), "make only these `formats`: packages are deb and rpm, about is what says what is in the others")
+	docs := flag.String("docs", "", "the `address` at which the documents are as pages (make pages), which help and errors then name")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fail(2, fmt.Errorf("there are no arguments but flags: %q", flag.Args()))
@@ -97,6 +99,9 @@ func main() {
 	}
 	if *repository != "" && registryName(*repository) == "" {
 		fail(2, fmt.Errorf("-repository %q: want https://github.com/OWNER/NAME or https://gitlab.com/OWNER/NAME, whose releases the MCP registry takes", *repository))
+	}
+	if r.docs = *docs; r.docs != "" && !strings.HasPrefix(r.docs, "https://") || strings.ContainsAny(r.docs, " '\"") {
+		fail(2, fmt.Errorf("-docs %q: want an address that begins with https://", r.docs))
 	}
 	r.formats = strings.Split(*kinds, ",")
 	for _, format := range r.formats {

@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/explaincmd"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -26,8 +27,8 @@ import (
 
 // configCommand shows, confirms and rejects a pending configuration.
 func configCommand(con *console) *cobra.Command {
-	group := &cobra.Command{Use: "config", Short: "A changed configuration that waits for an approver"}
-	group.AddCommand(configPending(con), configVerdict(con, true), configVerdict(con, false), con.Older(configAccept(con), "config confirm --offline"))
+	group := &cobra.Command{Use: "config", Short: "What the keys of the configuration mean, and an edit that waits for an approver"}
+	group.AddCommand((&explaincmd.Bridge{Console: &con.Console, Documents: documents()}).Command(), configPending(con), configVerdict(con, true), configVerdict(con, false), con.Older(configAccept(con), "config confirm --offline"))
 	return group
 }
 

@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codemode-bridge/docs/reference"
 )
 
 // A commandHelp is what --help says of a command.
@@ -123,6 +126,40 @@ func TestDocumentsNameCommands(t *testing.T) {
 	if seen < 80 {
 		t.Errorf("only %d command lines were found", seen)
 	}
+}
+
+// Every command that --help lists has a row in the reference, and so an address.
+func TestCommandsHaveAddresses(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{"command-help": true}
+	for line := range strings.Lines(string(text)) {
+		if first, _, found := strings.Cut(strings.TrimPrefix(line, "| "), " | "); found {
+			for _, usage := range codeSpan.FindAllString(first, -1) {
+				has[reference.CommandAnchor(strings.Trim(usage, "`"))] = true
+			}
+		}
+	}
+	var look func(command ...string)
+	look = func(command ...string) {
+		out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
+		if err != nil {
+			t.Fatalf("%q: %v", command, err)
+		}
+		below := readHelp(string(out)).commands
+		if anchor := reference.CommandAnchor(strings.Join(command, " ")); len(below) == 0 && !has[anchor] {
+			t.Errorf("docs/reference/cli.md has no row for %s", strings.Join(command, " "))
+		}
+		for _, name := range below {
+			if name != "completion" {
+				look(append(slices.Clone(command), name)...)
+			}
+		}
+	}
+	look()
 }
 
 // subcommand matches a command in a code span without the program's name before it.

@@ -140,6 +140,7 @@ var table = map[string][]string{
 	"bridge/enrolment/wire": {},
 
 	"docs/examples/shop": {},
+	"docs/reference":     {},
 
 	"cmd/codemode-bridge": {
 		"analysis",
@@ -198,6 +199,7 @@ var table = map[string][]string{
 		"cmd/codemode-bridge/accesscmd",
 		"cmd/codemode-bridge/approverscmd", "cmd/codemode-bridge/auditcmd",
 		"cmd/codemode-bridge/boxcmd",
+		"cmd/codemode-bridge/explaincmd",
 		"cmd/codemode-bridge/checkcmd",
 		"cmd/codemode-bridge/cautions",
 		"cmd/codemode-bridge/cli",
@@ -227,7 +229,8 @@ var table = map[string][]string{
 	"cmd/codemode-bridge/approverscmd": {"bridge/approval", "bridge/audit", "bridge/canon", "bridge/config", "bridge/jsonc", "bridge/pending", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/accesscmd":    {"bridge/access", "bridge/canon", "bridge/config", "cmd/codemode-bridge/cli"},
 	"cmd/codemode-bridge/auditcmd":     {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/lifecycle", "bridge/memstore", "bridge/recorder", "bridge/setup", "bridge/sqlstore", "cmd/codemode-bridge/cli", "profiles"},
-	"cmd/codemode-bridge/checkcmd":     {"bridge/canon", "bridge/config", "bridge/scripts", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/checkcmd":     {"bridge/canon", "bridge/config", "bridge/scripts", "cmd/codemode-bridge/cli", "cmd/codemode-bridge/explaincmd"},
+	"cmd/codemode-bridge/explaincmd":   {"bridge/config", "bridge/lines", "bridge/meant", "cmd/codemode-bridge/cli", "docs/reference"},
 	"cmd/codemode-bridge/boxcmd":       {"bridge/config", "bridge/jsonc", "bridge/learned", "bridge/setup", "bridge/upstream", "bridge/workspace", "cmd/codemode-bridge/cli", "sandbox/confine"},
 	"cmd/codemode-bridge/cautions":     {"bridge/canon", "bridge/config", "bridge/jsonc"},
 	"cmd/codemode-bridge/cli":          {"bridge/canon", "bridge/lines"},

@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/bridge/secrets"
 	"codemode-bridge/cmd/codemode-bridge/accesscmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/explaincmd"
 	"codemode-bridge/cmd/codemode-bridge/policycmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/cmd/codemode-bridge/versioncmd"
@@ -32,10 +33,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the release, and commit what it was built from; the linker may set others.
+// version is the release, commit what it was built from, and docs the address of the
+// documents as pages; the linker may set others.
 var (
 	version = "0.1.0"
 	commit  string
+	docs    string
 )
 
 func main() { os.Exit(mainCode()) }
@@ -99,6 +102,8 @@ func rootCommand(con *console) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
 	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), (&storecmd.Group{Console: &con.Console, Load: con.load}).Command(), (&policycmd.Bridge{Console: &con.Console, Load: con.load}).Command(), laptopsOf(con).Command(), enrollOf(con).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
+	con.completeNames(root)
+	documents().Help(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must refuse an unknown word.
@@ -142,12 +147,11 @@ func (con *console) exitCode(err error) int {
 	case errors.As(err, &problems):
 		fmt.Fprintln(con.Err, problems)
 		fmt.Fprintf(con.Err, "codemode-bridge: the configuration has %s\n", cli.Count(len(problems), "mistake"))
+		con.hint(explaincmd.Hint(problems))
 		return cli.ExitConfig
 	case errors.As(err, &setup):
 		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
-		if hint := setup.Hint(); hint != "" {
-			fmt.Fprintf(con.Err, "hint: %s\n", hint)
-		}
+		con.hint(setup.Hint())
 		return cli.ExitConfig
 	case errors.As(err, &usage), errors.As(err, &input), isCobraUsage(err):
 		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
@@ -159,6 +163,19 @@ func (con *console) exitCode(err error) int {
 		fmt.Fprintf(con.Err, "codemode-bridge: %s\n", canon.EscapeLines(err.Error()))
 		return cli.ExitFailed
 	}
+}
+
+// hint prints what to do, if there is something.
+func (con *console) hint(hint string) {
+	if hint != "" {
+		fmt.Fprintf(con.Err, "hint: %s\n", hint)
+	}
+}
+
+// documents are where this program's documents are.
+func documents() explaincmd.Documents {
+	program, _ := os.Executable() // without it they are named as the repository has them
+	return explaincmd.Of(docs, program)
 }
 
 // isCobraUsage reports whether err is cobra's error for an unknown command, which has

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/profileview"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -24,6 +25,28 @@ func (con *console) completeProfiles(_ *cobra.Command, args []string, _ string) 
 		names = append(names, cobra.CompletionWithDesc(name, "binds "+strings.Join(profileview.Tools(cfg.Profiles, p), " and ")))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeApprovers completes the names of approvers.
+func (con *console) completeApprovers(*cobra.Command, []string, string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cfg, err := con.load(); err == nil {
+		for _, a := range cfg.Approvals.Approvers {
+			names = append(names, a.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeNames has the shell complete profiles, servers and approvers wherever they are
+// named and no command knows better.
+func (con *console) completeNames(root *cobra.Command) {
+	cli.CompleteNames(root, map[string]cobra.CompletionFunc{
+		"--profile": func(c *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return con.completeProfiles(c, nil, typed)
+		},
+		"--server": con.completeServers, "servers login": con.completeServers, "servers logout": con.completeServers, "servers accept": con.completeServers,
+		"approvers remove": con.completeApprovers, "approvers delegate": con.completeApprovers,
+	})
 }
 
 // completeEnvironments completes --env with the environments that have an overlay

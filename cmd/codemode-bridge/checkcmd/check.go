@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/cmd/codemode-bridge/cli"
+	"codemode-bridge/cmd/codemode-bridge/explaincmd"
 
 	"github.com/spf13/cobra"
 )
@@ -131,6 +132,9 @@ func (con *Bridge) mistaken(err error) error {
 	} else {
 		fmt.Fprintln(con.Out, problems)
 		fmt.Fprintln(con.Err, cli.Count(len(problems), "mistake"))
+		if hint := explaincmd.Hint(problems); hint != "" {
+			fmt.Fprintln(con.Err, "hint: "+hint)
+		}
 	}
 	return &cli.ExitError{Code: cli.ExitConfig}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes. They are part of the command line's contract (docs/reference/cli.md).
@@ -104,6 +105,22 @@ func CompleteWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic("codemode-bridge: " + err.Error()) // there is no such flag
 	}
+}
+
+// CompleteNames has the shell complete the names that commands take and nothing else
+// completes: by a flag, as "--server", or as the arguments of a command, "servers login".
+func CompleteNames(root *cobra.Command, names map[string]cobra.CompletionFunc) {
+	for _, c := range root.Commands() {
+		CompleteNames(c, names)
+	}
+	if f := names[Command(root)]; f != nil && root.ValidArgsFunction == nil {
+		root.ValidArgsFunction = f
+	}
+	root.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if _, there := root.GetFlagCompletionFunc(flag.Name); names["--"+flag.Name] != nil && !there {
+			CompleteWith(root, flag.Name, names["--"+flag.Name])
+		}
+	})
 }
 
 // Command is a command as it is typed, without the program's name.
