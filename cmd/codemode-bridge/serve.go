@@ -184,6 +184,9 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.resumeAnswered(watching) })
 	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), cfg.Audit, version, l.logger) })
+	p.ended.Go(func() {
+		enrollcmd.Ask(watching, enrollcmd.Asking{Place: cfg.Audit, Store: p.desk.store, Configuration: p.desk.conf.ID, Approvers: func() bool { return p.desk.approvers.Load().Any() }, Logger: l.logger})
+	})
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
@@ -208,7 +211,7 @@ func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) err
 	if storecmd.InDatabase(cfg.Audit) {
 		s.Linger = servecmd.Linger
 	}
-	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Logger: p.log})
+	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Requests: p.desk.store, Logger: p.log})
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/centre"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/enrolment"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/questions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
@@ -74,7 +78,9 @@ type Serving struct {
 	Book   ledger.Store    // the bridge's own records
 	Record ledger.Recorder // into it
 	SQL    Database
-	Logger *slog.Logger
+	// Requests is where approvers here find what is asked.
+	Requests approval.Store
+	Logger   *slog.Logger
 }
 
 // Around returns what serves laptops, and everything else with another handler, until end.
@@ -99,7 +105,9 @@ func Around(ctx context.Context, s Serving) (around func(http.Handler) http.Hand
 	if err != nil {
 		return nil, nil, err
 	}
-	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Record: s.Record, Logger: s.Logger.With("part", "laptops")})
+	log := s.Logger.With("part", "laptops")
+	desk := questions.NewDesk(questions.DeskOptions{Store: s.Requests, Shows: shows, Done: ctx.Done(), Logger: log})
+	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Questions: desk, Record: s.Record, Logger: log})
 	return func(other http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/laptops/") {
@@ -109,6 +117,13 @@ func Around(ctx context.Context, s Serving) (around func(http.Handler) http.Hand
 			other.ServeHTTP(w, r)
 		})
 	}, store.Close, nil
+}
+
+// shows shows a request in every way in which people see it.
+func shows(e approval.StoredRequest) {
+	_ = approvalview.NewRow(e, nil)
+	_ = approvalview.Lines(e, "", time.Now())
+	_, _, _ = e.WiderWords(), e.Counts(), e.Choices(true)
 }
 
 func signingKey(cfg *config.Config) (centreKey, error) {
