@@ -347,7 +347,7 @@ func (l *Laptop) refuse(ctx context.Context, centre Centre, why error) {
 	}
 	all, err := l.o.Store.Requests(ctx, approval.Filter{Open: now})
 	for _, e := range all {
-		if len(e.Items) == 0 || e.ConfigurationID() != l.o.Configuration || !e.NeedsApprover() || now.Sub(e.Asked) < offline {
+		if len(e.Items) == 0 || e.ConfigurationID() != l.o.Configuration || e.Items[0].AtClient && !e.NeedsApprover() || now.Sub(e.Asked) < offline {
 			continue
 		}
 		_, failed := l.o.Store.Update(ctx, e.ID, func(e *approval.StoredRequest) error {

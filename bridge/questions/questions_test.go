@@ -552,6 +552,10 @@ func TestOffline(t *testing.T) {
 			c := s.puts(t.Context(), request())
 			local := s.puts(t.Context(), request(func(r *approval.Request) {
 				r.Run, r.Decision.Manual = "r2", false
+				r.Items[0].Decision, r.Items[0].AtClient = r.Decision, true
+			}))
+			nobody := s.puts(t.Context(), request(func(r *approval.Request) {
+				r.Run, r.Decision.Manual = "r3", false
 				r.Items[0].Decision = r.Decision
 			}))
 			time.Sleep(30 * time.Second)
@@ -564,6 +568,9 @@ func TestOffline(t *testing.T) {
 			got := <-c
 			if got.v.Reason != approval.NoApprover || !strings.Contains(got.v.Text, "https://centre.test cannot be asked (the centre cannot be reached: no route)") {
 				t.Errorf("offline: %+v", got)
+			}
+			if got := <-nobody; got.v.Reason != approval.NoApprover {
+				t.Errorf("offline, with a client that cannot ask: %+v", got)
 			}
 			if !pending(local) {
 				t.Error("what the person may answer was refused")
