@@ -23,6 +23,7 @@ type installOptions struct {
 	scope                     string
 	takeOver, print, yes, dry bool
 	noQueue, allowed          bool
+	managed                   bool
 	accept                    cli.Acceptance
 }
 
@@ -35,8 +36,10 @@ func (con *Bridge) Install() *cobra.Command {
 			"It shows the change and asks; comments and order stay, and a copy of the file is kept beside it. With\n" +
 			"--take-over, the client's own servers move into the bridge's configuration: otherwise the model can call\n" +
 			"their tools past the bridge. What you have allowed the client to call of these without asking is shown then,\n" +
-			"as far as scripts would have to ask for it, and you are asked whether they may, too. uninstall undoes both.",
-		Example: "  codemode-bridge install claude-code\n  codemode-bridge install vscode --scope project --take-over --dry-run",
+			"as far as scripts would have to ask for it, and you are asked whether they may, too. uninstall undoes both.\n" +
+			"With --managed, an administrator puts the bridge into the client's settings for the whole machine, where it\n" +
+			"has such: each person's bridge then has their own configuration, or all have the one of --config.",
+		Example: "  codemode-bridge install claude-code\n  codemode-bridge install vscode --scope project --take-over --dry-run\n  sudo codemode-bridge install claude-code --managed --config /etc/codemode/config.json",
 		RunE:    func(c *cobra.Command, args []string) error { return install(c.Context(), con, args[0], o) },
 	}
 	f := c.Flags()
@@ -73,6 +76,8 @@ func oneClient(c *cobra.Command, args []string) error {
 func installFlags(con *Bridge, c *cobra.Command, o *installOptions) {
 	f := c.Flags()
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
+	f.BoolVar(&o.managed, "managed", false, "the client's settings for the whole machine, which an administrator writes")
+	c.MarkFlagsMutuallyExclusive("scope", "managed")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change and make none")
 	con.JSONFlag(c)
@@ -102,12 +107,23 @@ func installRecords(con *Bridge) (clients.Records, error) {
 	return clients.Records{Folder: filepath.Join(places.StateDir, "installs")}, nil
 }
 
+// place is the client's file that the options name.
+func (o installOptions) place(con *Bridge, name string) (clients.Place, error) {
+	if o.managed {
+		return clientPlace(con, name, string(clients.Managed))
+	}
+	return clientPlace(con, name, o.scope)
+}
+
 // install puts the bridge into the file of a client.
 func install(ctx context.Context, con *Bridge, name string, o installOptions) error {
 	if o.allowed && !o.takeOver {
 		return &cli.UsageError{Err: errors.New("--allowed is about servers that move: it needs --take-over")}
 	}
-	place, err := clientPlace(con, name, o.scope)
+	if o.managed {
+		return con.installManaged(name, o)
+	}
+	place, err := o.place(con, name)
 	if err != nil {
 		return err
 	}
@@ -341,7 +357,7 @@ func sayStaying(con *Bridge, in *setup.Installation) {
 
 // uninstall takes the bridge out of the file of a client.
 func uninstall(con *Bridge, name string, o installOptions) error {
-	place, err := clientPlace(con, name, o.scope)
+	place, err := o.place(con, name)
 	if err != nil {
 		return err
 	}
@@ -371,7 +387,7 @@ func uninstall(con *Bridge, name string, o installOptions) error {
 		return err
 	}
 	if err := r.Write(); err != nil {
-		return err
+		return o.administrator(con, "uninstall "+name, err)
 	}
 	if con.JSON {
 		return con.PrintJSON(row)
