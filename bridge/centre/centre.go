@@ -15,7 +15,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -201,6 +203,13 @@ func (c *Centre) file(path string) http.HandlerFunc {
 		if err != nil {
 			c.o.Logger.Error("serving the policy of laptops", "err", err)
 			http.Error(w, "the policy cannot be read now", http.StatusServiceUnavailable)
+			return
+		}
+		sum := sha256.Sum256(text)
+		etag := `"` + hex.EncodeToString(sum[:16]) + `"`
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

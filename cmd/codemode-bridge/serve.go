@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/access"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/mcphttp"
@@ -211,13 +213,19 @@ func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) err
 	if storecmd.InDatabase(cfg.Audit) {
 		s.Linger = servecmd.Linger
 	}
-	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Requests: p.desk.store, Logger: p.log})
+	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Requests: p.desk.store, Shows: shows, Logger: p.log})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = end() }() // nothing is lost: every change was committed
 	s.Around = around
 	return s.Serve(ctx, l, cfg.HTTP)
+}
+
+// shows shows a request in every way in which people see it; it panics if that cannot be.
+func shows(e approval.StoredRequest) {
+	_, _ = approvalview.NewRow(e, nil), approvalview.Lines(e, "", time.Now())
+	_, _, _ = e.WiderWords(), e.Counts(), e.Choices(true)
 }
 
 // greet prints where the bridge is and how to connect to it.

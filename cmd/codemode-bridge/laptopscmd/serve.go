@@ -13,10 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/centre"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/enrolment"
@@ -80,6 +78,7 @@ type Serving struct {
 	SQL    Database
 	// Requests is where approvers here find what is asked.
 	Requests approval.Store
+	Shows    func(approval.StoredRequest) // shows one in every way in which they see it
 	Logger   *slog.Logger
 }
 
@@ -106,7 +105,7 @@ func Around(ctx context.Context, s Serving) (around func(http.Handler) http.Hand
 		return nil, nil, err
 	}
 	log := s.Logger.With("part", "laptops")
-	desk := questions.NewDesk(questions.DeskOptions{Store: s.Requests, Shows: shows, Done: ctx.Done(), Logger: log})
+	desk := questions.NewDesk(questions.DeskOptions{Store: s.Requests, Shows: s.Shows, Done: ctx.Done(), Logger: log})
 	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Questions: desk, Record: s.Record, Logger: log})
 	return func(other http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,13 +116,6 @@ func Around(ctx context.Context, s Serving) (around func(http.Handler) http.Hand
 			other.ServeHTTP(w, r)
 		})
 	}, store.Close, nil
-}
-
-// shows shows a request in every way in which people see it.
-func shows(e approval.StoredRequest) {
-	_ = approvalview.NewRow(e, nil)
-	_ = approvalview.Lines(e, "", time.Now())
-	_, _, _ = e.WiderWords(), e.Counts(), e.Choices(true)
 }
 
 func signingKey(cfg *config.Config) (centreKey, error) {
