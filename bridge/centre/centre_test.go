@@ -1027,3 +1027,29 @@ func TestQuestions(t *testing.T) {
 		}
 	})
 }
+
+// The centre knows which of its policies is in force at a laptop.
+func TestPolicyInForce(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		s.enrol()
+		e, err := s.folder.Enrolment()
+		if err == nil {
+			e.PolicyKey = "ed25519:key"
+			err = s.folder.Save(e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for serial, key := range map[int64]string{7: "ed25519:key", 0: "ed25519:other"} {
+			sender := enrolment.NewSender(enrolment.Options{Folder: s.folder, Log: s.log, Transport: s.wire, Policy: func(of string) int64 {
+				if of == key {
+					return serial
+				}
+				return 0
+			}})
+			if err := sender.Once(t.Context()); err != nil || s.laptop("ann").Policy != serial {
+				t.Errorf("the serial there is %d, %v; want %d", s.laptop("ann").Policy, err, serial)
+			}
+		}
+	})
+}

@@ -185,7 +185,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.resumeAnswered(watching) })
-	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), cfg.Audit, version, l.logger) })
+	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), p.config, version, l.logger) })
 	p.ended.Go(func() {
 		enrollcmd.Ask(watching, enrollcmd.Asking{Place: cfg.Audit, Store: p.desk.store, Configuration: p.desk.conf.ID, Approvers: func() bool { return p.desk.approvers.Load().Any() }, Logger: l.logger})
 	})

@@ -121,6 +121,7 @@ type Batch struct {
 	Rows    []Row  `json:"rows,omitempty"`
 	Waiting int64  `json:"waiting"` // rows that come after these
 	Version string `json:"version"`
+	Policy  int64  `json:"policy,omitempty"` // the serial of the centre's policy that is in force there; 0: none is
 }
 
 // A Row is a row as it is kept: Body is the record's JSON text, byte for byte.
