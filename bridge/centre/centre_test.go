@@ -1053,3 +1053,22 @@ func TestPolicyInForce(t *testing.T) {
 		}
 	})
 }
+
+// A copy of a store has the same laptops and rows, and the same seals; it is made once.
+func TestReceive(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		s.enrol()
+		s.log.write(many(700, "row ")...)
+		s.during(time.Second, s.log)
+		old := s.store
+		s.store = openStore(t, filepath.Join(t.TempDir(), "copy.db"))
+		defer old.Close()
+		if n, err := s.store.Receive(t.Context(), old); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		s.has(s.log.copied())
+		if _, err := s.store.Receive(t.Context(), old); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("once more: %v", err)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -68,6 +69,31 @@ func opened(ctx context.Context, db *sql.DB, is centre.Dialect) (*centre.Store, 
 		return nil, err
 	}
 	return s, nil
+}
+
+// Carry copies the laptops of one place to another, which has none, and returns how many
+// there are.
+func Carry(ctx context.Context, from, to config.Audit, database Database) (n int, err error) {
+	if _, gone := os.Stat(File(from)); from.Store.IsZero() && errors.Is(gone, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if from.Store.IsZero() && to.Store.IsZero() && File(from) == File(to) {
+		return 0, nil // they are there
+	}
+	source, err := open(ctx, from, database)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if all, err := source.Laptops(ctx); err != nil || len(all) == 0 {
+		return 0, err
+	}
+	into, err := open(ctx, to, database)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	return into.Receive(ctx, source)
 }
 
 // Serving is what a centre needs of the bridge that is one.
