@@ -42,6 +42,11 @@ const (
 	Void     Judgement = "void"    // its author may not give it
 )
 
+// Afar begins the name, in StoredRequest.Bridge, of somebody who asks through this store
+// and is no process that shares it, such as a laptop at its centre. Whether they are gone
+// nobody here knows, so nobody takes over what is theirs.
+const Afar = "laptop:"
+
 // maxRelayed bounds the verdicts that are kept with a request.
 const maxRelayed = 20
 

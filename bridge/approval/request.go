@@ -148,6 +148,9 @@ type Item struct {
 	Order []string `json:"order,omitempty"`
 	// Cover says what a wider approval would cover.
 	Cover Cover `json:"cover,omitzero"`
+	// AtClient reports that the person at the client can be asked, unless an approver must
+	// answer: see [Request.NeedsApprover].
+	AtClient bool `json:"at_client,omitempty"`
 	// Always is the rule that would allow calls like this one in every run to come; nil
 	// if none is proposed. It takes somebody who may edit the configuration.
 	Always *profiles.RuleSpec `json:"always,omitempty"`

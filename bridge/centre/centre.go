@@ -15,7 +15,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +57,18 @@ type Options struct {
 	// Policy is the file of the document of policy for laptops, beside which, with .sig at
 	// its end, is who signed it; empty if there is none. Both are read each time.
 	Policy string
-	Logger *slog.Logger
+	// Questions takes the questions of laptops; nil if nobody answers them here.
+	Questions Questions
+	Logger    *slog.Logger
+}
+
+// Questions are those that laptops put to approvers at the centre; see package questions.
+type Questions interface {
+	// Ask takes what a laptop says of its questions and returns what there is for it, which may
+	// take a while.
+	Ask(ctx context.Context, laptop, person string, text []byte) (any, error)
+	// Withdraw ends all that a laptop has asked.
+	Withdraw(ctx context.Context, laptop string) error
 }
 
 // A Centre serves laptops. Any number of goroutines may call it.
@@ -82,6 +95,9 @@ func New(o Options) *Centre {
 	c.mux.HandleFunc("POST "+wire.PathEnrol, c.enrol)
 	c.mux.HandleFunc("POST "+wire.PathRows, c.signed(c.rows))
 	c.mux.HandleFunc("POST "+wire.PathLeave, c.signed(c.leave))
+	if o.Questions != nil {
+		c.mux.HandleFunc("POST "+wire.PathQuestions, c.questions)
+	}
 	return c
 }
 
@@ -187,6 +203,13 @@ func (c *Centre) file(path string) http.HandlerFunc {
 		if err != nil {
 			c.o.Logger.Error("serving the policy of laptops", "err", err)
 			http.Error(w, "the policy cannot be read now", http.StatusServiceUnavailable)
+			return
+		}
+		sum := sha256.Sum256(text)
+		etag := `"` + hex.EncodeToString(sum[:16]) + `"`
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -305,40 +328,75 @@ type Change struct {
 // than every earlier one.
 func (c *Centre) signed(serve handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		name := r.Header.Get(wire.HeaderLaptop)
-		var text []byte
-		_, err := c.o.Store.Laptop(r.Context(), name) // before the body, which may be large
-		if err == nil {
-			text, err = body(w, r, wire.MaxBody)
-		}
-		if err != nil {
-			c.refuse(w, r, unknown(name, err))
-			return
-		}
-		var out any
-		var refused error
-		var notes []Note
-		err = c.o.Store.Change(r.Context(), name, func(l *Laptop) (rows []ledger.Link, err error) {
-			if err := c.admit(l, r, text); err != nil {
-				return nil, err
-			}
-			var change Change
-			out, change, refused = serve(l, text, r)
-			notes = change.Notes
-			return change.Rows, nil
-		})
-		err = unknown(name, err)
-		if err == nil {
-			for _, n := range notes {
-				c.note(r.Context(), n, ledger.Done)
-			}
-			err = refused
-		}
+		out, err := c.serve(w, r, serve)
 		if err != nil {
 			c.refuse(w, r, err)
 			return
 		}
 		c.answer(w, r, http.StatusOK, out)
+	}
+}
+
+// serve has a request of a known laptop served, and returns the answer.
+func (c *Centre) serve(w http.ResponseWriter, r *http.Request, serve handler) (out any, err error) {
+	name := r.Header.Get(wire.HeaderLaptop)
+	var text []byte
+	_, err = c.o.Store.Laptop(r.Context(), name) // before the body, which may be large
+	if err == nil {
+		text, err = body(w, r, wire.MaxBody)
+	}
+	if err != nil {
+		return nil, unknown(name, err)
+	}
+	var refused error
+	var notes []Note
+	err = c.o.Store.Change(r.Context(), name, func(l *Laptop) (rows []ledger.Link, err error) {
+		if err := c.admit(l, r, text); err != nil {
+			return nil, err
+		}
+		var change Change
+		out, change, refused = serve(l, text, r)
+		notes = change.Notes
+		return change.Rows, nil
+	})
+	if err != nil {
+		return nil, unknown(name, err)
+	}
+	for _, n := range notes {
+		c.note(r.Context(), n, ledger.Done)
+	}
+	return out, refused
+}
+
+// questions serves what a laptop says of its questions. While it waits for a verdict the
+// laptop is not locked.
+func (c *Centre) questions(w http.ResponseWriter, r *http.Request) {
+	var name, person string
+	var text []byte
+	out, err := c.serve(w, r, func(l *Laptop, body []byte, _ *http.Request) (any, Change, error) {
+		name, person, text = l.Name, l.Person, body
+		return nil, Change{}, nil
+	})
+	if err == nil {
+		out, err = c.o.Questions.Ask(r.Context(), name, person, text)
+	} else {
+		c.ended(r, err)
+	}
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	c.answer(w, r, http.StatusOK, out)
+}
+
+// ended withdraws the questions of a laptop that was revoked: its own key says who asks.
+func (c *Centre) ended(r *http.Request, err error) {
+	no := new(wire.Refusal)
+	if !errors.As(err, &no) || no.Code != wire.Revoked {
+		return
+	}
+	if err := c.o.Questions.Withdraw(context.WithoutCancel(r.Context()), r.Header.Get(wire.HeaderLaptop)); err != nil {
+		c.o.Logger.Error("withdrawing the questions of a laptop that was revoked", "err", err)
 	}
 }
 
@@ -377,6 +435,11 @@ func (c *Centre) admit(l *Laptop, r *http.Request, text []byte) error {
 func (c *Centre) leave(l *Laptop, _ []byte, r *http.Request) (any, Change, error) {
 	now := c.o.Now().UTC()
 	l.Left = &now
+	if c.o.Questions != nil {
+		if err := c.o.Questions.Withdraw(context.WithoutCancel(r.Context()), l.Name); err != nil {
+			c.o.Logger.Error("withdrawing the questions of a laptop that has left", "err", err)
+		}
+	}
 	return struct{}{}, Change{Notes: []Note{{Laptop: l.Name, Person: l.Person, What: "left", From: r.RemoteAddr, Chain: len(l.Chains), Checkpoint: c.checkpoint(l)}}}, nil
 }
 

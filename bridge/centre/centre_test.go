@@ -948,3 +948,127 @@ func TestTwoProcesses(t *testing.T) {
 		s.has(s.log.copied())
 	})
 }
+
+// asked are the questions of laptops, as a test keeps them.
+type asked struct {
+	mu        sync.Mutex
+	texts     []string
+	withdrawn []string
+}
+
+func (a *asked) Ask(_ context.Context, laptop, person string, text []byte) (any, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.texts = append(a.texts, laptop+" of "+person+": "+string(text))
+	return map[string]string{"heard": string(text)}, nil
+}
+
+func (a *asked) Withdraw(_ context.Context, laptop string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.withdrawn = append(a.withdrawn, laptop)
+	return nil
+}
+
+// Questions are those of the laptop that signs; of one that is revoked or has left none stay, and
+// an answer on the way is the centre's, to that request.
+func TestQuestions(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		desk := new(asked)
+		s.centre = New(Options{Store: s.store, Key: centreKey, Seal: sealKey, Record: s.notes, Questions: desk})
+		s.wire.to = s.centre
+		s.enrol()
+		ask := func() (string, error) {
+			var out struct{ Heard string }
+			err := s.client().Ask(t.Context(), map[string]int{"n": 1}, &out)
+			return out.Heard, err
+		}
+		if got, err := ask(); err != nil || got != `{"n":1}` || !slices.Equal(desk.texts, []string{`ann of ann: {"n":1}`}) {
+			t.Errorf("%q, %v, %q", got, err, desk.texts)
+		}
+		var kept *http.Response // an earlier answer, which was good
+		s.wire.disturbed(func(_ int, _ *http.Request, carry func() *http.Response) (*http.Response, error) {
+			kept = carry()
+			return kept, nil
+		})
+		if got, err := ask(); err != nil || got != `{"n":1}` {
+			t.Errorf("%q, %v", got, err)
+		}
+		for name, disturb := range map[string]func(n int, r *http.Request, carry func() *http.Response) (*http.Response, error){
+			"changed": func(_ int, _ *http.Request, carry func() *http.Response) (*http.Response, error) {
+				res := carry()
+				res.Body = io.NopCloser(strings.NewReader(`{"heard":"yes"}`))
+				return res, nil
+			},
+			"replayed": func(int, *http.Request, func() *http.Response) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: kept.Header, Body: io.NopCloser(strings.NewReader(`{"heard":"{\"n\":1}"}`))}, nil
+			},
+		} {
+			s.wire.disturbed(disturb)
+			if got, err := ask(); err == nil || got != "" || !strings.Contains(err.Error(), "is not signed with the centre's key") {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		}
+		s.wire.disturbed(nil)
+		now := time.Now()
+		if err := s.store.Change(t.Context(), "ann", func(l *Laptop) ([]ledger.Link, error) { l.Revoked = &now; return nil, nil }); err != nil {
+			t.Fatal(err)
+		}
+		before := len(desk.texts)
+		var no *wire.Refusal
+		if _, err := ask(); !errors.As(err, &no) || no.Code != wire.Revoked || len(desk.texts) != before || !slices.Equal(desk.withdrawn, []string{"ann"}) {
+			t.Errorf("revoked: %v, withdrawn %q", err, desk.withdrawn)
+		}
+		if err := s.store.Change(t.Context(), "ann", func(l *Laptop) ([]ledger.Link, error) { l.Revoked = nil; return nil, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.client().Leave(t.Context()); err != nil || len(desk.withdrawn) != 2 {
+			t.Errorf("left: %v, withdrawn %q", err, desk.withdrawn)
+		}
+	})
+}
+
+// The centre knows which of its policies is in force at a laptop.
+func TestPolicyInForce(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		s.enrol()
+		e, err := s.folder.Enrolment()
+		if err == nil {
+			e.PolicyKey = "ed25519:key"
+			err = s.folder.Save(e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for serial, key := range map[int64]string{7: "ed25519:key", 0: "ed25519:other"} {
+			sender := enrolment.NewSender(enrolment.Options{Folder: s.folder, Log: s.log, Transport: s.wire, Policy: func(of string) int64 {
+				if of == key {
+					return serial
+				}
+				return 0
+			}})
+			if err := sender.Once(t.Context()); err != nil || s.laptop("ann").Policy != serial {
+				t.Errorf("the serial there is %d, %v; want %d", s.laptop("ann").Policy, err, serial)
+			}
+		}
+	})
+}
+
+// A copy of a store has the same laptops and rows, and the same seals; it is made once.
+func TestReceive(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		s.enrol()
+		s.log.write(many(700, "row ")...)
+		s.during(time.Second, s.log)
+		old := s.store
+		s.store = openStore(t, filepath.Join(t.TempDir(), "copy.db"))
+		defer old.Close()
+		if n, err := s.store.Receive(t.Context(), old); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		s.has(s.log.copied())
+		if _, err := s.store.Receive(t.Context(), old); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("once more: %v", err)
+		}
+	})
+}

@@ -18,10 +18,11 @@ type Laptop struct {
 	Key      []byte     `json:"key"` // Ed25519
 	Enrolled time.Time  `json:"enrolled"`
 	Seen     time.Time  `json:"seen"`
-	Version  string     `json:"version"` // of its program
-	Stamp    int64      `json:"stamp"`   // of its last request
-	Waiting  int64      `json:"waiting"` // rows that it had and did not send yet
-	Chains   []Chain    `json:"chains"`  // the last one grows
+	Version  string     `json:"version"`          // of its program
+	Stamp    int64      `json:"stamp"`            // of its last request
+	Waiting  int64      `json:"waiting"`          // rows that it had and did not send yet
+	Policy   int64      `json:"policy,omitempty"` // the serial that was in force there when it was seen last
+	Chains   []Chain    `json:"chains"`           // the last one grows
 	Forked   string     `json:"forked,omitempty"`
 	ForkedAt time.Time  `json:"forkedAt,omitzero"`
 	Revoked  *time.Time `json:"revoked,omitempty"`

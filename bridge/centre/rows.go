@@ -19,7 +19,7 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 	if err := parsed(text, &b); err != nil {
 		return nil, Change{}, err
 	}
-	if len(b.Rows) > wire.MaxRows || b.After < 0 || b.Waiting < 0 || !storeID.MatchString(b.Store) || len(b.Version) > 100 {
+	if len(b.Rows) > wire.MaxRows || b.After < 0 || b.Waiting < 0 || b.Policy < 0 || !storeID.MatchString(b.Store) || len(b.Version) > 100 {
 		return nil, Change{}, refusal(wire.BadRequest, "the batch is out of bounds")
 	}
 	if l.Forked != "" {
@@ -28,7 +28,7 @@ func (c *Centre) rows(l *Laptop, text []byte, _ *http.Request) (any, Change, err
 	if err := follow(&b); err != nil {
 		return nil, Change{}, err
 	}
-	l.Version, l.Waiting = b.Version, b.Waiting
+	l.Version, l.Waiting, l.Policy = b.Version, b.Waiting, b.Policy
 	var change Change
 	k := &l.Chains[len(l.Chains)-1]
 	if b.Store != k.Store {

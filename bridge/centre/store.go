@@ -136,6 +136,15 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, l *Laptop) error {
 	return s.exec(ctx, tx, "INSERT INTO laptops (name, body) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET body = excluded.body", l.Name, string(body))
 }
 
+func (s *Store) insert(ctx context.Context, tx *sql.Tx, laptop string, chain int, link ledger.Link) error {
+	err := s.exec(ctx, tx, "INSERT INTO laptop_rows (laptop, chain, seq, hash, seal, body) VALUES ($1, $2, $3, $4, $5, $6)",
+		laptop, chain, link.Seq, link.Hash[:], link.Seal[:], link.Body)
+	if err != nil {
+		return fmt.Errorf("keeping row %d: %w", link.Seq, err)
+	}
+	return nil
+}
+
 // Laptop returns a laptop, or [ErrUnknown].
 func (s *Store) Laptop(ctx context.Context, name string) (*Laptop, error) {
 	l := new(Laptop)
@@ -197,9 +206,8 @@ func (s *Store) Change(ctx context.Context, name string, change func(*Laptop) ([
 			return err
 		}
 		for _, link := range links {
-			if err := s.exec(ctx, tx, "INSERT INTO laptop_rows (laptop, chain, seq, hash, seal, body) VALUES ($1, $2, $3, $4, $5, $6)",
-				name, len(l.Chains), link.Seq, link.Hash[:], link.Seal[:], link.Body); err != nil {
-				return fmt.Errorf("keeping row %d: %w", link.Seq, err)
+			if err := s.insert(ctx, tx, name, len(l.Chains), link); err != nil {
+				return err
 			}
 		}
 		return s.put(ctx, tx, l)

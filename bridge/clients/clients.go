@@ -40,6 +40,9 @@ const (
 	User    Scope = "user"    // everything that this user does
 	Project Scope = "project" // one folder, for everybody who works on it
 	Local   Scope = "local"   // one folder, for this user
+	// Managed is the whole machine: an administrator writes the file, and nobody else. It
+	// is not among a client's Scopes; see [Client.Managed].
+	Managed Scope = "managed"
 )
 
 // A System is what the places of files depend on.
@@ -50,6 +53,8 @@ type System struct {
 	Env func(name string) (string, bool)
 	// Folder is the project's folder, absolute; empty if there is none.
 	Folder string
+	// Root is the folder in which the machine's files are; empty: the machine's own.
+	Root string
 }
 
 // A Client is a program that connects to MCP servers.
@@ -69,8 +74,31 @@ type Client struct {
 	dialect dialect
 	format  format
 	keys    []string // of the servers in the file
+	// managed is the file of scope Managed on a system; nil, or empty, if there is none.
+	// Alone says what becomes of the servers of each person then.
+	managed func(s System) string
+	alone   string
 	// files are the names that the file of a scope may have, the usual one first.
 	files func(s System, scope Scope) []string
+}
+
+// Managed reports whether the client reads servers for the whole machine from a file that
+// an administrator writes, and says what that does to the servers of each person.
+func (c Client) Managed(s System) (people string, ok bool) {
+	return c.alone, c.managed != nil && c.managed(s) != ""
+}
+
+// perSystem returns a file that is elsewhere on each system; empty where there is none.
+func perSystem(linux, mac, windows string) func(System) string {
+	return func(s System) string {
+		switch s.OS {
+		case "darwin":
+			return mac
+		case "windows":
+			return windows
+		}
+		return linux
+	}
 }
 
 // All returns the clients that the package knows, in the order in which they
@@ -89,6 +117,8 @@ func Find(name string) (Client, bool) {
 var known = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code", Asks: true, Prompts: `"permissions": {"allow": ["mcp__codemode__eval"]} in ~/.claude/settings.json`, Scopes: []Scope{User, Project, Local}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		managed: perSystem("/etc/claude-code/managed-mcp.json", "/Library/Application Support/ClaudeCode/managed-mcp.json", `C:\Program Files\ClaudeCode\managed-mcp.json`),
+		alone:   "it loads the servers of that file alone, and nobody can add others",
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".mcp.json")
@@ -120,6 +150,8 @@ var known = []Client{
 	},
 	{
 		Name: "codex", Title: "Codex", Asks: true, Scopes: []Scope{User, Project}, dialect: codex, format: tomlFormat{}, keys: []string{"mcp_servers"},
+		managed: perSystem("/etc/codex/managed_config.toml", "/etc/codex/managed_config.toml", ""),
+		alone:   "each person's own servers stay, unless /etc/codex/requirements.toml allows these alone in mcp_servers",
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".codex", "config.toml")
@@ -129,6 +161,8 @@ var known = []Client{
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI", Prompts: `"trust": true in the entry codemode of its settings.json`, Scopes: []Scope{User, Project}, dialect: gemini, format: jsonFormat{}, keys: []string{"mcpServers"},
+		managed: perSystem("/etc/gemini-cli/settings.json", "/Library/Application Support/GeminiCli/settings.json", `C:\ProgramData\gemini-cli\settings.json`),
+		alone:   `each person's own servers stay, unless that file has "mcp": {"allowed": ["codemode"]}`,
 		files: func(s System, scope Scope) []string {
 			if scope == Project {
 				return s.project(".gemini", "settings.json")
@@ -266,6 +300,12 @@ type Place struct {
 // Place returns where the client keeps its servers in a scope. Where the file
 // may have several names it is the one that exists, or else the usual one.
 func (c Client) Place(s System, scope Scope) (Place, error) {
+	if scope == Managed {
+		if _, ok := c.Managed(s); !ok {
+			return Place{}, fmt.Errorf("%s has no settings for a whole machine in which an administrator could name servers; %s", c.Title, managedOnes(s))
+		}
+		return Place{Client: c, Scope: scope, File: s.Root + c.managed(s), system: s}, nil
+	}
 	if !slices.Contains(c.Scopes, scope) {
 		names := make([]string, len(c.Scopes))
 		for i, one := range c.Scopes {
@@ -285,6 +325,17 @@ func (c Client) Place(s System, scope Scope) (Place, error) {
 		}
 	}
 	return p, nil
+}
+
+// managedOnes says which clients have a file of scope Managed.
+func managedOnes(s System) string {
+	var names []string
+	for _, c := range known {
+		if _, ok := c.Managed(s); ok {
+			names = append(names, c.Name)
+		}
+	}
+	return "these have: " + strings.Join(names, ", ")
 }
 
 // Places returns all places of all clients, each once.

@@ -24,12 +24,13 @@ type File struct {
 	Existed bool
 	path    string // with links resolved, so that a link stays a link
 	mode    fs.FileMode
+	folders fs.FileMode // of folders that Write makes
 }
 
 // ReadFile reads a file; one that does not exist is empty. Anything but a
 // plain file is an error.
 func ReadFile(path string) (*File, error) {
-	f := &File{path: path, mode: 0o600}
+	f := &File{path: path, mode: 0o600, folders: 0o700}
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); err == nil {
@@ -84,14 +85,38 @@ func (f *File) Write(text []byte) (err error) {
 			err = fmt.Errorf("writing %s: %w", f.path, err)
 		}
 	}()
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+	made := f.missing()
+	if err := os.MkdirAll(filepath.Dir(f.path), f.folders); err != nil {
 		return err
+	}
+	for _, folder := range made { // whatever the umask is
+		if err := os.Chmod(folder, f.folders); err != nil {
+			return err
+		}
 	}
 	if err := atomicfile.Replace(f.path, text, atomicfile.Options{Mode: f.mode, Before: f.unchanged}); err != nil {
 		return err
 	}
 	f.Text, f.Existed = text, true
 	return nil
+}
+
+// everybodys makes a new file one that every user of the machine can read.
+func (f *File) everybodys() {
+	f.folders = 0o755
+	if !f.Existed {
+		f.mode = 0o644
+	}
+}
+
+// missing returns the folders that Write will make, the deepest first.
+func (f *File) missing() (folders []string) {
+	for folder := filepath.Dir(f.path); ; folder = filepath.Dir(folder) {
+		if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+			return folders
+		}
+		folders = append(folders, folder)
+	}
 }
 
 // Private makes Write leave a file that only this user can read.

@@ -23,6 +23,8 @@ type Record struct {
 	Name   string `json:"name"`             // of the entry that was put in
 	// Existed is false if the file was made for it.
 	Existed bool `json:"existed"`
+	// Folders were made for the file, the deepest first.
+	Folders []string `json:"folders,omitempty"`
 	// Before and After are the SHA-256 of the file's text; Before is empty if
 	// that text cannot be restored as a whole.
 	Before string `json:"before,omitempty"`
@@ -266,6 +268,24 @@ func (r Records) Load(p Place) (*Record, error) {
 		return nil, fmt.Errorf("reading %s: it is not a record of an install", r.file(p))
 	}
 	return &record, nil
+}
+
+// Making notes the folders that writing the file of an Install will make. What an
+// earlier Install into the same file made stays noted.
+func (r *Record) Making(f *File, earlier *Record) {
+	if r.Folders = f.missing(); earlier != nil {
+		r.Folders = append(r.Folders, earlier.Folders...)
+	}
+}
+
+// Tidy removes the folders that were made for a file which is gone, as far as nothing
+// else is in them.
+func (r *Record) Tidy() {
+	for _, folder := range r.Folders {
+		if os.Remove(folder) != nil {
+			return
+		}
+	}
 }
 
 // Save keeps the record of a place, for this user's eyes only.

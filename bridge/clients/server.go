@@ -90,6 +90,9 @@ func (s Server) Same(t Server) bool {
 // Read reads the place's file and the servers in it. A file that is not there has none.
 func (p Place) Read() (*File, []Server, error) {
 	file, err := ReadFile(p.File)
+	if err == nil && p.Scope == Managed {
+		file.everybodys()
+	}
 	if err != nil || !file.Existed {
 		return file, nil, err
 	}

@@ -60,7 +60,7 @@ func (t *translator) server(s *Server) {
 // project returns the folder of the project that the file is for; empty if it is for
 // none.
 func (p Place) project() string {
-	if p.Scope == User || p.Scope == "" {
+	if p.Scope == User || p.Scope == Managed || p.Scope == "" {
 		return ""
 	}
 	return p.system.Folder

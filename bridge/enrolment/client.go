@@ -33,8 +33,11 @@ type Client struct {
 	last int64         // the greatest stamp that was used
 }
 
-// requestTime bounds a request.
-const requestTime = 30 * time.Second
+// requestTime bounds a request, and maxAnswer what comes back: verdicts may have arguments.
+const (
+	requestTime = 40 * time.Second
+	maxAnswer   = 2 << 20
+)
 
 // transport never follows a redirection: the answer would not be the centre's.
 func transport(rt http.RoundTripper) *http.Client {
@@ -112,6 +115,12 @@ func (c *Client) Send(ctx context.Context, b wire.Batch) (wire.Head, error) {
 // Leave tells the centre that the laptop has left.
 func (c *Client) Leave(ctx context.Context) error {
 	return c.signed(ctx, wire.PathLeave, struct{}{}, new(struct{}))
+}
+
+// Ask says what waits for approvers at the centre, in the form of package questions, and
+// reads what the centre answers.
+func (c *Client) Ask(ctx context.Context, in, out any) error {
+	return c.signed(ctx, wire.PathQuestions, in, out)
 }
 
 // Skew is how far the centre's clock is ahead, if it has said that ours is off.
@@ -193,7 +202,7 @@ func (c *Client) send(ctx context.Context, method, path string, text []byte, sta
 		return 0, nil, nil, nil, fmt.Errorf("the centre cannot be reached: %w", err)
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxFile))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return 0, nil, nil, nil, fmt.Errorf("the centre cannot be reached: %w", err)
 	}

@@ -6,6 +6,7 @@ package enrolment
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ import (
 //	key             the seed of the laptop's key, in hexadecimal; nobody else can read it
 //	sent.json       a Sent, which the sending process replaces
 //	lock            is locked by the process that sends
+//	asks-*          by the one that asks for a configuration
 type Folder string
 
 // FolderOf returns the folder of the audit log in a file.
@@ -157,8 +159,17 @@ func (f Folder) Leave() error {
 }
 
 // lock takes the lock of the process that sends. Err is [filelock.ErrHeld] if another has it.
-func (f Folder) lock() (unlock func(), err error) {
-	file, err := os.OpenFile(f.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+func (f Folder) lock() (unlock func(), err error) { return f.lockFile("lock") }
+
+// LockAsking takes the lock of the process that asks the centre's approvers for a
+// configuration, in the same way.
+func (f Folder) LockAsking(configuration string) (unlock func(), err error) {
+	sum := sha256.Sum256([]byte(configuration))
+	return f.lockFile("asks-" + hex.EncodeToString(sum[:6]))
+}
+
+func (f Folder) lockFile(name string) (unlock func(), err error) {
+	file, err := os.OpenFile(f.path(name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -30,9 +30,12 @@ type Log interface {
 
 // Options say what is sent, and how.
 type Options struct {
-	Folder    Folder
-	Log       Log
-	Version   string // of the program
+	Folder  Folder
+	Log     Log
+	Version string // of the program
+	// Policy returns the serial of the document signed with a key that is in force; 0 if
+	// there is none. Nil: there never is one.
+	Policy    func(key string) int64
 	Logger    *slog.Logger
 	Transport http.RoundTripper // nil is the usual one
 }
@@ -168,6 +171,9 @@ func (s *Sender) send(ctx context.Context, greet bool) (more, asked bool, err er
 	}
 	if len(b.Rows) == 0 && !greet {
 		return false, false, nil
+	}
+	if s.o.Policy != nil && s.of.PolicyKey != "" {
+		b.Policy = s.o.Policy(s.of.PolicyKey)
 	}
 	head, err := s.client.Send(ctx, b)
 	if ctx.Err() != nil {

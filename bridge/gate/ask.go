@@ -292,7 +292,7 @@ func (r *Run) request(c *call) approval.Request {
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
 			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),
-			Key: c.key(r),
+			Key: c.key(r), AtClient: r.Reach == ByElicitation && !r.host.AnswersItself(),
 		}},
 	}
 	request.Items[0].Always = c.always(request.Items[0].Cover)

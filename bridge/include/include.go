@@ -34,14 +34,15 @@ const (
 	fetchTime = 15 * time.Second // for a document and its signature together
 	lockWait  = 10 * time.Second
 	maxKept   = 4 * policydoc.MaxDocument
+	maxETag   = 200
 )
 
 // A Store fetches and keeps documents.
 type Store struct {
 	// Dir is the folder of the copies, made when the first one is kept.
 	Dir string
-	// Env looks up the variables that hold tokens.
-	Env func(name string) (string, bool)
+	// Token returns the token that an entry names.
+	Token func(ctx context.Context, inc policydoc.Include) (string, error)
 	// Client, if not nil, is used in the place of one with the system's roots.
 	Client *http.Client
 	// Now is time.Now if nil.
@@ -55,6 +56,7 @@ type Document struct {
 	Envelope policydoc.Envelope // the zero one if it is pinned by digest
 	// Checked is when the address last said that it is the current one.
 	Checked time.Time
+	etag    string
 	// Problem is why what is at the address was not taken now, and the kept copy is used; nil
 	// if the document is fresh.
 	Problem error
@@ -67,6 +69,8 @@ type kept struct {
 	Text     []byte          `json:"text"`
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 	Checked  time.Time       `json:"checked"`
+	// ETag is what the address called the envelope, if it did.
+	ETag string `json:"etag,omitempty"`
 }
 
 const keptVersion = 1
@@ -91,7 +95,10 @@ func (s *Store) Get(ctx context.Context, inc policydoc.Include, now bool) (Docum
 		err = fmt.Errorf("the kept copy of %s cannot be used: %w", inc.URL, err)
 	}
 	if found && (inc.SHA256 != "" || !now && s.now().Sub(have.Checked) < Interval && !have.Checked.After(s.now())) {
-		return have, s.valid(have)
+		if err := s.valid(have); err == nil || inc.SHA256 != "" {
+			return have, err
+		}
+		// It has expired since it was fetched: there may be a newer one.
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -140,7 +147,7 @@ func (s *Store) Kept(inc policydoc.Include) (Document, error) {
 	if err != nil {
 		return Document{}, fmt.Errorf("%s was changed: %w: remove it", s.path(inc), err)
 	}
-	d.Checked = k.Checked
+	d.Checked, d.etag = k.Checked, k.ETag
 	return d, nil
 }
 
@@ -173,24 +180,31 @@ func verify(inc policydoc.Include, text, envelope []byte) (Document, error) {
 // only the signature document is fetched.
 func (s *Store) fetch(ctx context.Context, inc policydoc.Include, have Document, found bool) (Document, error) {
 	var envelope []byte
+	var etag string
 	if inc.Key != "" {
 		var err error
-		if envelope, err = s.read(ctx, inc, inc.URL+".sig", policydoc.MaxEnvelope); err != nil {
+		if envelope, etag, err = s.read(ctx, inc, inc.URL+".sig", have.etag, policydoc.MaxEnvelope); err != nil {
 			return Document{}, err
 		}
+		if envelope == nil { // as it was
+			if envelope, err = json.Marshal(have.Envelope); err != nil {
+				return Document{}, fmt.Errorf("keeping a document of policy: %w", err)
+			}
+			return s.keep(inc, have.Text, envelope, have.etag)
+		}
 		if e, err := policydoc.ParseEnvelope(envelope); err == nil && found && e.SHA256 == policydoc.Digest(have.Text) {
-			return s.keep(inc, have.Text, envelope)
+			return s.keep(inc, have.Text, envelope, etag)
 		}
 	}
-	text, err := s.read(ctx, inc, inc.URL, policydoc.MaxDocument)
+	text, _, err := s.read(ctx, inc, inc.URL, "", policydoc.MaxDocument)
 	if err != nil {
 		return Document{}, err
 	}
-	return s.keep(inc, text, envelope)
+	return s.keep(inc, text, envelope, etag)
 }
 
 // keep verifies a document and, if it is not older than what is kept, keeps it.
-func (s *Store) keep(inc policydoc.Include, text, envelope []byte) (Document, error) {
+func (s *Store) keep(inc policydoc.Include, text, envelope []byte, etag string) (Document, error) {
 	d, err := verify(inc, text, envelope)
 	if err == nil {
 		err = s.valid(d)
@@ -212,7 +226,7 @@ func (s *Store) keep(inc policydoc.Include, text, envelope []byte) (Document, er
 		}
 	}
 	d.Checked = s.now()
-	data, err := json.Marshal(kept{keptVersion, inc.Ref(), text, envelope, d.Checked})
+	data, err := json.Marshal(kept{keptVersion, inc.Ref(), text, envelope, d.Checked, etag})
 	if err == nil {
 		err = atomicfile.Write(s.path(inc), data)
 	}
@@ -222,45 +236,54 @@ func (s *Store) keep(inc policydoc.Include, text, envelope []byte) (Document, er
 	return d, nil
 }
 
-// read gets one address, without following it elsewhere.
-func (s *Store) read(ctx context.Context, inc policydoc.Include, address string, most int64) ([]byte, error) {
+// read gets one address, without following it elsewhere. If what is there is still called
+// had, which is not empty then, it returns nil.
+func (s *Store) read(ctx context.Context, inc policydoc.Include, address, had string, most int64) (text []byte, etag string, err error) {
 	if err := policydoc.CheckURL(address); err != nil {
-		return nil, fmt.Errorf("%s %w", address, err)
+		return nil, "", fmt.Errorf("%s %w", address, err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", address, err)
+		return nil, "", fmt.Errorf("fetching %s: %w", address, err)
 	}
 	req.Header.Set("User-Agent", "codemode-bridge")
-	if name := inc.TokenVariable(); name != "" {
-		token, ok := "", false
-		if s.Env != nil {
-			token, ok = s.Env(name)
+	if inc.Token != "" {
+		if s.Token == nil {
+			return nil, "", fmt.Errorf("fetching %s: nobody knows its token, %s", address, inc.Token)
 		}
-		if !ok || token == "" {
-			return nil, fmt.Errorf("fetching %s: the variable %s, which holds its token, is not set", address, name)
+		token, err := s.Token(ctx, inc)
+		if err != nil {
+			return nil, "", fmt.Errorf("fetching %s: its token: %w", address, err)
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
+	if had != "" {
+		req.Header.Set("If-None-Match", had)
+	}
 	res, err := s.client().Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("fetching a document of policy: %w", err)
+		return nil, "", fmt.Errorf("fetching a document of policy: %w", err)
 	}
 	defer res.Body.Close()
 	switch {
+	case res.StatusCode == http.StatusNotModified && had != "":
+		return nil, had, nil
 	case res.StatusCode >= 300 && res.StatusCode < 400:
-		return nil, fmt.Errorf("fetching %s: it leads elsewhere (%s), which is not followed: write the address itself", address, res.Status)
+		return nil, "", fmt.Errorf("fetching %s: it leads elsewhere (%s), which is not followed: write the address itself", address, res.Status)
 	case res.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("fetching %s: the answer is %s", address, res.Status)
+		return nil, "", fmt.Errorf("fetching %s: the answer is %s", address, res.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, most+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("fetching %s: %w", address, err)
+		return nil, "", fmt.Errorf("fetching %s: %w", address, err)
 	case int64(len(data)) > most:
-		return nil, fmt.Errorf("fetching %s: it is larger than %d bytes", address, most)
+		return nil, "", fmt.Errorf("fetching %s: it is larger than %d bytes", address, most)
 	}
-	return data, nil
+	if etag = res.Header.Get("ETag"); len(etag) > maxETag {
+		etag = ""
+	}
+	return data, etag, nil
 }
 
 func (s *Store) client() *http.Client {

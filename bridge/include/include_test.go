@@ -272,14 +272,14 @@ func TestTwoProcesses(t *testing.T) {
 	old := c.envelope
 	c.publish(t, "two", 2, policydoc.Validity{})
 	get(t, b, c.signed(), "two")
-	if _, err := a.keep(c.signed(), []byte("one"), old); err == nil {
+	if _, err := a.keep(c.signed(), []byte("one"), old, ""); err == nil {
 		t.Error("a slower process kept an older one")
 	}
 	var all sync.WaitGroup
 	for serial := int64(3); serial < 20; serial++ {
 		text := fmt.Sprint(serial)
 		envelope := c.sign(t, text, serial, policydoc.Validity{})
-		all.Go(func() { a.keep(c.signed(), []byte(text), envelope) })
+		all.Go(func() { a.keep(c.signed(), []byte(text), envelope, "") })
 	}
 	all.Wait()
 	if d, err := b.Kept(c.signed()); err != nil || d.Envelope.Serial != 19 {
@@ -301,8 +301,59 @@ func TestToken(t *testing.T) {
 	inc.Token = "${POLICY_TOKEN}"
 	s := &Store{Dir: t.TempDir()}
 	if _, err := s.Get(t.Context(), inc, true); err == nil || !strings.Contains(err.Error(), "POLICY_TOKEN") {
-		t.Errorf("without the variable: %v", err)
+		t.Errorf("without a token: %v", err)
 	}
-	s.Env = func(string) (string, bool) { return "sesame", true }
+	s.Token = func(context.Context, policydoc.Include) (string, error) { return "sesame", nil }
 	get(t, s, inc, "good")
+}
+
+// What did not change is not sent again; what did, is.
+func TestUnchangedIsNotSent(t *testing.T) {
+	c := newCentre(t)
+	c.publish(t, "good", 1, policydoc.Validity{})
+	sent := 0
+	c.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		etag := `"` + policydoc.Digest(c.envelope) + `"`
+		if !strings.HasSuffix(r.URL.Path, ".sig") {
+			return false
+		}
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return true
+		}
+		sent++
+		return false
+	}
+	now := time.Now()
+	s := &Store{Dir: t.TempDir(), Now: func() time.Time { return now }}
+	get(t, s, c.signed(), "good")
+	for range 3 {
+		now = now.Add(time.Hour)
+		if d := get(t, s, c.signed(), "good"); !d.Checked.Equal(now) || d.Problem != nil || d.Envelope.Serial != 1 {
+			t.Errorf("unchanged: %+v", d)
+		}
+	}
+	c.publish(t, "better", 2, policydoc.Validity{})
+	if d := get(t, s, c.signed(), "better"); sent != 2 || d.Envelope.Serial != 2 {
+		t.Errorf("sent %d times: %+v", sent, d)
+	}
+}
+
+// A copy that has expired is not fresh, however short ago it was fetched.
+func TestExpiredCopyIsFetchedAgain(t *testing.T) {
+	c := newCentre(t)
+	now := time.Now()
+	over := now.Add(time.Minute)
+	c.publish(t, "good", 1, policydoc.Validity{Expires: &over})
+	s := &Store{Dir: t.TempDir(), Now: func() time.Time { return now }}
+	get(t, s, c.signed(), "good")
+	now = now.Add(2 * time.Minute)
+	if _, err := s.Get(t.Context(), c.signed(), false); err == nil || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("expired: %v", err)
+	}
+	c.publish(t, "better", 2, policydoc.Validity{})
+	if d, err := s.Get(t.Context(), c.signed(), false); err != nil || string(d.Text) != "better" {
+		t.Errorf("there is a newer one: %s, %v", d.Text, err)
+	}
 }

@@ -60,13 +60,15 @@ type Include struct {
 	URL    string `json:"url,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	Key    string `json:"key,omitempty"`
-	// Token names the variable ("${NAME}") with a bearer token that is sent to the address.
+	// Token names the bearer token that is sent to the address: a variable, a secret of the
+	// keyring, or a file. It is read when the entry is, before anybody could have confirmed an
+	// edit; so its name must begin with policy, and it is no other secret of this machine.
 	Token string `json:"token,omitempty"`
 }
 
 var (
 	digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	tokenForm  = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+	tokenForm  = regexp.MustCompile(`^\$\{(?:(?:(keyring):)?(POLICY_[A-Za-z0-9_.-]*)|(file):((?:[^{}]*[/\\])?policy[^{}/\\]*))\}$`)
 )
 
 // UnmarshalJSON reads a file's name, or an object, and checks it.
@@ -110,8 +112,10 @@ func (i Include) Check() error {
 		return errors.New("needs exactly one of sha256 and key, which say what may be at its address")
 	case i.SHA256 != "" && !digestForm.MatchString(i.SHA256):
 		return errors.New("has a sha256 that is not 64 digits in lower case hex")
+	case strings.HasPrefix(i.Token, "${exec:"):
+		return errors.New(`has a token that is the output of a command, which an edit could have run before anybody has seen it: write "${keyring:POLICY_TOKEN}"`)
 	case i.Token != "" && !tokenForm.MatchString(i.Token):
-		return errors.New(`has a token that does not name a variable: write "${POLICY_TOKEN}"`)
+		return errors.New(`has a token that does not name one for policy: write "${POLICY_TOKEN}", "${keyring:POLICY_TOKEN}" or "${file:/path/policy-token}": the name begins with policy, so that nothing else is sent there`)
 	}
 	if i.Key != "" {
 		if _, err := ParseKey(i.Key); err != nil {
@@ -138,12 +142,13 @@ func CheckURL(text string) error {
 	return errors.New("has a url that is not https; http is for addresses of this machine alone")
 }
 
-// TokenVariable is the variable that holds the token; empty if there is none.
-func (i Include) TokenVariable() string {
+// TokenSource says where the token is: in the variable of that name if kind is empty, or
+// in the keyring or a file. Both are empty if there is none.
+func (i Include) TokenSource() (kind, name string) {
 	if m := tokenForm.FindStringSubmatch(i.Token); m != nil {
-		return m[1]
+		return m[1] + m[3], m[2] + m[4]
 	}
-	return ""
+	return "", ""
 }
 
 // Ref names the entry and how it is pinned: two with the same Ref are the same document's.
@@ -304,7 +309,11 @@ func decodeStrictly(text []byte, into any) error {
 		if err != nil {
 			return err
 		}
-		if name, ok := key.(string); !ok || seen[strings.ToLower(name)] {
+		name, ok := key.(string)
+		if strings.ContainsFunc(name, func(r rune) bool { return r > '~' }) { // some fold to letters of ours
+			return errors.New("an unknown key")
+		}
+		if !ok || seen[strings.ToLower(name)] {
 			return errors.New("a key is there twice")
 		} else {
 			seen[strings.ToLower(name)] = true

@@ -144,6 +144,9 @@ func (in *Installation) Prepare(command []string) (nothing bool, err error) {
 		out = append(out, s.Name)
 	}
 	in.text, in.record, err = in.Place.Install(in.file.Text, in.file.Existed, EntryName, command, out, in.earlier)
+	if err == nil && in.Place.Scope == clients.Managed {
+		in.record.Making(in.file, in.earlier)
+	}
 	return false, err
 }
 
@@ -240,6 +243,7 @@ type Removal struct {
 	Backup string
 
 	records clients.Records
+	record  *clients.Record
 	file    *clients.File
 	text    []byte // of the file after the change; nil if it is to be removed
 }
@@ -276,7 +280,7 @@ func Uninstall(place clients.Place, records clients.Records) (*Removal, error) {
 		}
 		backup = kept.Text
 	}
-	r := &Removal{Place: place, Back: []string{}, Backup: record.Backup, records: records, file: file}
+	r := &Removal{Place: place, Back: []string{}, Backup: record.Backup, records: records, record: record, file: file}
 	if r.text, err = place.Uninstall(file.Text, backup, record); err != nil {
 		return nil, err
 	}
@@ -320,6 +324,9 @@ func (r *Removal) Write() error {
 		if err = os.Remove(r.Backup); errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
+	}
+	if err == nil && r.text == nil {
+		r.record.Tidy()
 	}
 	return err
 }

@@ -112,6 +112,7 @@ var about = map[string]string{
 	"cmd/codemode-bridge/accesscmd":    "the command that says what somebody may see and call, and why",
 	"bridge/centre":                    "takes the audit logs of enrolled laptops, keeps them, and verifies them",
 	"bridge/enrolment":                 "enrols a laptop at a centre, and sends the rows of its audit log there",
+	"bridge/questions":                 "carries questions of laptops up to approvers at their centre, and verdicts down",
 	"bridge/enrolment/wire":            "what laptops and their centre say to each other, and how it is signed",
 	"cmd/codemode-bridge/enrollcmd":    "the command that enrols this machine at a centre",
 	"cmd/codemode-bridge/laptopscmd":   "the commands of a centre, about its laptops",

@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,5 +155,61 @@ func TestACentreAndLaptops(t *testing.T) {
 	}
 	if got := bob.fails("laptops", "list"); !strings.Contains(got, "is no centre's") {
 		t.Errorf("no centre: %s", got)
+	}
+}
+
+// The question of a laptop is answered at its centre, by an approver whom its own
+// configuration names too.
+func TestALaptopAsksItsCentre(t *testing.T) {
+	const token = "cmb_a-token-of-carols"
+	carol := fmt.Sprintf(`"approvals": {"listen": "off", "approvers": [{"name": "carol", "role": "admin", "sha256": "%x"}]}`, sha256.Sum256([]byte(token)))
+	centre := newMachine(t, `{"servers": {}, "centre": {"signingKey": "${CENTRE_KEY}"}, `+carol+`}`)
+	var at, runs serving
+	at.start(t, centre.command("serve", "--listen", "127.0.0.1:0"))
+	ann := newMachine(t, `{"servers": {"time": {"builtin": "time"}}, `+carol+`, "evaluation": {"defaultProfile": "team", "profiles": {"team": {"asklist": ["time__*"], "elicitationFallback": "queue"}}}}`)
+	ann.says("enroll", strings.TrimSuffix(at.endpoint, "/mcp"), "--code", centre.says("laptops", "invite", "ann"))
+	runs.start(t, ann.command("serve", "--listen", "127.0.0.1:0"))
+
+	script := ann.command("eval", `return (await codemode.time__now({timezone: "UTC"})).timezone`)
+	var out strings.Builder
+	script.Stdout = &out
+	if err := script.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var waits []struct {
+		ID, Configuration, Tool string
+		Calls                   []struct{ Fields []struct{ Lines []string } }
+	}
+	for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if centre.json(&waits, "approvals", "list"); len(waits) == 1 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the question does not arrive: %+v", waits)
+		}
+	}
+	if waits[0].Configuration != "laptop ann of ann" || waits[0].Tool != "time__now" || len(waits[0].Calls) != 1 {
+		t.Errorf("%+v", waits[0])
+	}
+	answer := func(m *machine, args ...string) string {
+		cmd := m.command(append([]string{"approvals"}, append(args, "--token-stdin")...)...)
+		cmd.Stdin = strings.NewReader(token + "\n")
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		return string(said)
+	}
+	if got := answer(centre, "approve", waits[0].ID); !strings.Contains(got, "asked by laptop ann of ann") || !strings.Contains(got, waits[0].ID+": approved by carol") {
+		t.Errorf("the approver is told: %s", got)
+	}
+	if err := script.Wait(); err != nil || !strings.Contains(out.String(), "UTC") {
+		t.Errorf("the script: %v: %s", err, out.String())
+	}
+	if got := ann.says("audit", "query", "--event-type", "verdict"); !strings.Contains(got, "yes, once by carol") {
+		t.Errorf("the laptop's log: %s", got)
+	}
+	if got := centre.says("audit", "query", "--event-type", "answer"); !strings.Contains(got, "request "+waits[0].ID+" yes, once by carol") {
+		t.Errorf("the centre's log: %s", got)
 	}
 }

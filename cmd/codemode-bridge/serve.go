@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/access"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/mcphttp"
@@ -184,7 +186,10 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.resumeAnswered(watching) })
-	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), cfg.Audit, version, l.logger) })
+	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), p.config, version, l.logger) })
+	p.ended.Go(func() {
+		enrollcmd.Ask(watching, enrollcmd.Asking{Place: cfg.Audit, Store: p.desk.store, Configuration: p.desk.conf.ID, Approvers: func() bool { return p.desk.approvers.Load().Any() }, Logger: l.logger})
+	})
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
@@ -209,13 +214,19 @@ func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) err
 	if storecmd.InDatabase(cfg.Audit) {
 		s.Linger = servecmd.Linger
 	}
-	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Logger: p.log})
+	around, end, err := laptopscmd.Around(ctx, laptopscmd.Serving{Config: cfg, Book: p.recorder.Store(), Record: p.recorder, SQL: storecmd.SQL, Requests: p.desk.store, Shows: shows, Logger: p.log})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = end() }() // nothing is lost: every change was committed
 	s.Around = around
 	return s.Serve(ctx, l, cfg.HTTP)
+}
+
+// shows shows a request in every way in which people see it; it panics if that cannot be.
+func shows(e approval.StoredRequest) {
+	_, _ = approvalview.NewRow(e, nil), approvalview.Lines(e, "", time.Now())
+	_, _, _ = e.WiderWords(), e.Counts(), e.Choices(true)
 }
 
 // greet prints where the bridge is and how to connect to it.

@@ -17,7 +17,7 @@ import (
 // setupOf gives the commands of package setupcmd access to the program.
 func setupOf(con *console) *setupcmd.Bridge {
 	return &setupcmd.Bridge{
-		Console: &con.Console, File: con.file, Shown: con.shown, Load: con.load, User: thisUser,
+		Console: &con.Console, File: con.file, Named: func() bool { return con.configPath != "" || con.environment != "" }, Shown: con.shown, Load: con.load, User: thisUser,
 		Typed:    func(command string) string { return typed(con, command) },
 		System:   func() clients.System { return clientSystem(con) },
 		OwnFiles: func(path string) []string { return con.policy(path).OwnFiles },

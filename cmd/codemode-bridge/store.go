@@ -77,6 +77,13 @@ func laptopsOf(con *console) *laptopscmd.Centre {
 	return &laptopscmd.Centre{Console: &con.Console, Version: version, Load: con.loadWith(append(storecmd.Pointers, laptopscmd.Pointer)...), Open: quietly, SQL: storecmd.SQL}
 }
 
+// storeCommands are the commands about stores.
+func storeCommands(con *console) *storecmd.Group {
+	return &storecmd.Group{Console: &con.Console, Load: con.load, Laptops: func(ctx context.Context, from, to config.Audit) (int, error) {
+		return laptopscmd.Carry(ctx, from, to, storecmd.SQL)
+	}}
+}
+
 func enrollOf(con *console) *enrollcmd.Laptop {
 	return &enrollcmd.Laptop{Console: &con.Console, Version: version, Load: con.loadWith(storecmd.Pointers...), Open: quietly,
 		Edit: func(edit func([]byte, *config.Config) ([]byte, error)) error { return editConfig(con, edit) }}

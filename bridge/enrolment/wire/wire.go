@@ -8,6 +8,7 @@
 //	GET  /laptops/v1/centre   the centre's key
 //	POST /laptops/v1/enrol    an Enrolling: a code makes a key known
 //	POST /laptops/v1/rows     a Batch of rows, which may be empty
+//	POST /laptops/v1/questions  what waits for approvers, in the form of package questions
 //	POST /laptops/v1/leave    the laptop has left
 //	GET  /laptops/v1/policy   a document of policy, which anybody may read; beside it, at
 //	                          .../policy.sig, who signed it
@@ -39,6 +40,8 @@ const (
 	PathEnrol  = "/laptops/v1/enrol"
 	PathRows   = "/laptops/v1/rows"
 	PathLeave  = "/laptops/v1/leave"
+	// PathQuestions is answered once there is a verdict, or after a while.
+	PathQuestions = "/laptops/v1/questions"
 	// PathPolicy has the document of policy for laptops, and PathPolicySig who signed it.
 	PathPolicy    = "/laptops/v1/policy"
 	PathPolicySig = PathPolicy + ".sig"
@@ -118,6 +121,7 @@ type Batch struct {
 	Rows    []Row  `json:"rows,omitempty"`
 	Waiting int64  `json:"waiting"` // rows that come after these
 	Version string `json:"version"`
+	Policy  int64  `json:"policy,omitempty"` // the serial of the centre's policy that is in force there; 0: none is
 }
 
 // A Row is a row as it is kept: Body is the record's JSON text, byte for byte.

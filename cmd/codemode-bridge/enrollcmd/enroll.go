@@ -36,6 +36,19 @@ type Laptop struct {
 	Open func(ctx context.Context, place config.Audit, readOnly bool) (ledger.Book, error)
 	// Edit changes the configuration file in one step, or not at all.
 	Edit func(edit func(text []byte, cfg *config.Config) ([]byte, error)) error
+
+	cfg *config.Config // once it is loaded
+}
+
+// serialOf returns the serial of the document signed with a key that a configuration
+// includes; 0 if there is none.
+func serialOf(cfg *config.Config, key string) int64 {
+	for _, doc := range cfg.Included().Documents {
+		if key != "" && doc.Key == key {
+			return doc.Serial
+		}
+	}
+	return 0
 }
 
 // Kept returns the log that Keeping was given.
@@ -53,12 +66,14 @@ func Keeping(book ledger.Book, place config.Audit) ledger.Book {
 
 // Send sends the records of a bridge to the centre at which the machine is enrolled, until
 // ctx ends.
-func Send(ctx context.Context, store ledger.Store, place config.Audit, version string, log *slog.Logger) {
+func Send(ctx context.Context, store ledger.Store, cfg func() *config.Config, version string, log *slog.Logger) {
+	place := cfg().Audit
 	linked, ok := store.(enrolment.Log)
 	if !ok || place.Path == "" {
 		return // no record is kept
 	}
-	enrolment.NewSender(enrolment.Options{Folder: enrolment.FolderOf(place.Path), Log: linked, Version: version, Logger: log.With("part", "centre")}).Run(ctx)
+	enrolment.NewSender(enrolment.Options{Folder: enrolment.FolderOf(place.Path), Log: linked, Version: version, Logger: log.With("part", "centre"),
+		Policy: func(key string) int64 { return serialOf(cfg(), key) }}).Run(ctx)
 }
 
 // Command is the command "enroll".
@@ -103,6 +118,7 @@ func (l *Laptop) with(ctx context.Context, reads bool, do func(context.Context, 
 	if !cfg.Audit.Enabled || cfg.Audit.Path == "" {
 		return &cli.SetupError{Err: errors.New("no record is kept here that could be sent"), Do: "remove audit.enabled from the configuration"}
 	}
+	l.cfg = cfg
 	f := enrolment.FolderOf(cfg.Audit.Path)
 	if _, no := f.Enrolment(); reads && errors.Is(no, enrolment.ErrNotEnrolled) {
 		return do(ctx, f, nil)
@@ -297,6 +313,8 @@ type standing struct {
 	Problem   string     `json:"problem,omitempty"`
 	Reason    string     `json:"reason,omitempty"` // the centre's, if it refused
 	Skew      string     `json:"clock_off,omitempty"`
+	// Policy is the serial of the centre's policy that the configuration has; 0: none.
+	Policy int64 `json:"policy,omitempty"`
 }
 
 func (l *Laptop) status(ctx context.Context, f enrolment.Folder, book ledger.Book) error {
@@ -312,7 +330,7 @@ func (l *Laptop) status(ctx context.Context, f enrolment.Folder, book ledger.Boo
 		return err
 	}
 	is := standing{Enrolled: true, Centre: e.Centre, CentreKey: wire.Fingerprint(e.CentreKey), Laptop: e.Laptop, Person: e.Person, Since: &e.Enrolled,
-		Sent: sent.Head.Seq, Waiting: waiting, Problem: sent.Problem, Reason: string(sent.Reason)}
+		Sent: sent.Head.Seq, Waiting: waiting, Problem: sent.Problem, Reason: string(sent.Reason), Policy: serialOf(l.cfg, e.PolicyKey)}
 	if !sent.Reached.IsZero() {
 		is.Reached = &sent.Reached
 	}
@@ -331,6 +349,12 @@ func (l *Laptop) status(ctx context.Context, f enrolment.Folder, book ledger.Boo
 		fmt.Fprintln(l.Out, "connected     never")
 	default:
 		fmt.Fprintf(l.Out, "connected     last %s\n", is.Reached.Local().Format(time.DateTime))
+	}
+	switch {
+	case is.Policy > 0:
+		fmt.Fprintf(l.Out, "policy        serial %d\n", is.Policy)
+	case e.PolicyKey != "":
+		fmt.Fprintln(l.Out, "policy        the centre's is not included in the configuration")
 	}
 	fmt.Fprintf(l.Out, "sent          up to row %d\n", is.Sent)
 	fmt.Fprintf(l.Out, "waiting       %s\n", cli.Count(int(is.Waiting), "row"))

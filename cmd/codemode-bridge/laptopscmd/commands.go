@@ -155,13 +155,22 @@ type shown struct {
 	Version  string         `json:"version"`
 	Rows     int64          `json:"rows"`
 	Waiting  int64          `json:"waiting"`
-	Last     int64          `json:"last"` // the number of the last row
+	Policy   int64          `json:"policy"` // the serial in force there
+	Last     int64          `json:"last"`   // the number of the last row
 	Logs     []centre.Chain `json:"logs"`
 }
 
 func show(l *centre.Laptop) shown {
 	return shown{Laptop: l.Name, Person: l.Person, State: l.State(), Why: l.Forked, Enrolled: l.Enrolled, Seen: l.Seen, Version: l.Version,
-		Rows: l.Rows(), Waiting: l.Waiting, Last: l.Chains[len(l.Chains)-1].Seq, Logs: l.Chains}
+		Rows: l.Rows(), Waiting: l.Waiting, Policy: l.Policy, Last: l.Chains[len(l.Chains)-1].Seq, Logs: l.Chains}
+}
+
+// serial writes the serial of a policy.
+func serial(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
 }
 
 func clock(t time.Time) string { return t.Local().Format(time.DateTime) }
@@ -186,10 +195,10 @@ func (c *Centre) list() *cobra.Command {
 					fmt.Fprintln(c.Err, "no laptop is enrolled; codemode-bridge laptops invite PERSON makes a code for one")
 					return nil
 				}
-				table := [][]string{{"laptop", "person", "state", "last seen", "rows here", "last row", "waiting", "version"}}
+				table := [][]string{{"laptop", "person", "state", "last seen", "rows here", "last row", "waiting", "policy", "version"}}
 				for _, l := range laptops {
 					s := show(l)
-					table = append(table, []string{s.Laptop, s.Person, s.State, clock(s.Seen), fmt.Sprint(s.Rows), fmt.Sprint(s.Last), fmt.Sprint(s.Waiting), audit.Cell(s.Version)})
+					table = append(table, []string{s.Laptop, s.Person, s.State, clock(s.Seen), fmt.Sprint(s.Rows), fmt.Sprint(s.Last), fmt.Sprint(s.Waiting), serial(s.Policy), audit.Cell(s.Version)})
 				}
 				return c.Table(table)
 			})
@@ -230,6 +239,9 @@ func (c *Centre) show() *cobra.Command {
 				}
 				for i, k := range l.Chains {
 					fmt.Fprintf(c.Out, "log %d: %s, rows %d to %d, last hash %s\n", i+1, audit.Shown(k.Store), k.From+1, k.Seq, k.Hash)
+				}
+				if s.Policy > 0 {
+					fmt.Fprintf(c.Out, "the policy with the serial %d was in force there\n", s.Policy)
 				}
 				fmt.Fprintf(c.Out, "%s waiting there when it was last seen\n", cli.Count(int(s.Waiting), "row"))
 				for _, r := range newest {

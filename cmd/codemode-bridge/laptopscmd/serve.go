@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -14,10 +15,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/centre"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/enrolment"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/questions"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
@@ -68,13 +71,41 @@ func opened(ctx context.Context, db *sql.DB, is centre.Dialect) (*centre.Store, 
 	return s, nil
 }
 
+// Carry copies the laptops of one place to another, which has none, and returns how many
+// there are.
+func Carry(ctx context.Context, from, to config.Audit, database Database) (n int, err error) {
+	if _, gone := os.Stat(File(from)); from.Store.IsZero() && errors.Is(gone, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if from.Store.IsZero() && to.Store.IsZero() && File(from) == File(to) {
+		return 0, nil // they are there
+	}
+	source, err := open(ctx, from, database)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if all, err := source.Laptops(ctx); err != nil || len(all) == 0 {
+		return 0, err
+	}
+	into, err := open(ctx, to, database)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	return into.Receive(ctx, source)
+}
+
 // Serving is what a centre needs of the bridge that is one.
 type Serving struct {
 	Config *config.Config
 	Book   ledger.Store    // the bridge's own records
 	Record ledger.Recorder // into it
 	SQL    Database
-	Logger *slog.Logger
+	// Requests is where approvers here find what is asked.
+	Requests approval.Store
+	Shows    func(approval.StoredRequest) // shows one in every way in which they see it
+	Logger   *slog.Logger
 }
 
 // Around returns what serves laptops, and everything else with another handler, until end.
@@ -99,7 +130,9 @@ func Around(ctx context.Context, s Serving) (around func(http.Handler) http.Hand
 	if err != nil {
 		return nil, nil, err
 	}
-	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Record: s.Record, Logger: s.Logger.With("part", "laptops")})
+	log := s.Logger.With("part", "laptops")
+	desk := questions.NewDesk(questions.DeskOptions{Store: s.Requests, Shows: s.Shows, Done: ctx.Done(), Logger: log})
+	laptops := centre.New(centre.Options{Store: store, Key: key, Seal: seal, Policy: s.Config.Centre.Policy, Questions: desk, Record: s.Record, Logger: log})
 	return func(other http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/laptops/") {

@@ -42,7 +42,7 @@ type Loader struct {
 
 // Open returns a loader that keeps its copies in the state folder that the environment names.
 func Open(env config.Env, policy profiles.Options) *Loader {
-	l := &Loader{Env: env, Policy: policy, Store: &include.Store{Env: env}}
+	l := &Loader{Env: env, Policy: policy, Store: &include.Store{Token: tokens(env)}}
 	if places, err := config.Paths(env); err == nil {
 		l.Store.Dir = filepath.Join(places.StateDir, "include")
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,7 @@ type installOptions struct {
 	scope                     string
 	takeOver, print, yes, dry bool
 	noQueue, allowed          bool
+	managed                   bool
 	accept                    cli.Acceptance
 }
 
@@ -35,8 +37,10 @@ func (con *Bridge) Install() *cobra.Command {
 			"It shows the change and asks; comments and order stay, and a copy of the file is kept beside it. With\n" +
 			"--take-over, the client's own servers move into the bridge's configuration: otherwise the model can call\n" +
 			"their tools past the bridge. What you have allowed the client to call of these without asking is shown then,\n" +
-			"as far as scripts would have to ask for it, and you are asked whether they may, too. uninstall undoes both.",
-		Example: "  codemode-bridge install claude-code\n  codemode-bridge install vscode --scope project --take-over --dry-run",
+			"as far as scripts would have to ask for it, and you are asked whether they may, too. uninstall undoes both.\n" +
+			"With --managed, an administrator puts the bridge into the client's settings for the whole machine, where it\n" +
+			"has such: each person's bridge then has their own configuration, or all have the one of --config.",
+		Example: "  codemode-bridge install claude-code\n  codemode-bridge install vscode --scope project --take-over --dry-run\n  sudo codemode-bridge install claude-code --managed --config /etc/codemode/config.json",
 		RunE:    func(c *cobra.Command, args []string) error { return install(c.Context(), con, args[0], o) },
 	}
 	f := c.Flags()
@@ -73,6 +77,8 @@ func oneClient(c *cobra.Command, args []string) error {
 func installFlags(con *Bridge, c *cobra.Command, o *installOptions) {
 	f := c.Flags()
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
+	f.BoolVar(&o.managed, "managed", false, "the client's settings for the whole machine, which an administrator writes")
+	c.MarkFlagsMutuallyExclusive("scope", "managed")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change and make none")
 	con.JSONFlag(c)
@@ -102,12 +108,23 @@ func installRecords(con *Bridge) (clients.Records, error) {
 	return clients.Records{Folder: filepath.Join(places.StateDir, "installs")}, nil
 }
 
+// place is the client's file that the options name.
+func (o installOptions) place(con *Bridge, name string) (clients.Place, error) {
+	if o.managed {
+		return clientPlace(con, name, string(clients.Managed))
+	}
+	return clientPlace(con, name, o.scope)
+}
+
 // install puts the bridge into the file of a client.
 func install(ctx context.Context, con *Bridge, name string, o installOptions) error {
 	if o.allowed && !o.takeOver {
 		return &cli.UsageError{Err: errors.New("--allowed is about servers that move: it needs --take-over")}
 	}
-	place, err := clientPlace(con, name, o.scope)
+	if o.managed {
+		return con.installManaged(name, o)
+	}
+	place, err := o.place(con, name)
 	if err != nil {
 		return err
 	}
@@ -341,7 +358,7 @@ func sayStaying(con *Bridge, in *setup.Installation) {
 
 // uninstall takes the bridge out of the file of a client.
 func uninstall(con *Bridge, name string, o installOptions) error {
-	place, err := clientPlace(con, name, o.scope)
+	place, err := o.place(con, name)
 	if err != nil {
 		return err
 	}
@@ -371,7 +388,7 @@ func uninstall(con *Bridge, name string, o installOptions) error {
 		return err
 	}
 	if err := r.Write(); err != nil {
-		return err
+		return o.administrator(con, "uninstall "+name, err)
 	}
 	if con.JSON {
 		return con.PrintJSON(row)
@@ -384,4 +401,108 @@ func uninstall(con *Bridge, name string, o installOptions) error {
 		fmt.Fprintf(con.Err, "its file was edited since; the copy from before is at %s\n", con.HomeShort(r.Backup))
 	}
 	return nil
+}
+
+// installManaged puts the bridge into a client's settings for the whole machine.
+func (con *Bridge) installManaged(name string, o installOptions) error {
+	if o.takeOver || o.allowed {
+		return &cli.UsageError{Err: errors.New("--take-over moves one person's servers: each person does that without --managed")}
+	}
+	place, err := o.place(con, name)
+	if err != nil {
+		return err
+	}
+	command, err := con.managedEntry()
+	if err != nil {
+		return err
+	}
+	if o.print {
+		fmt.Fprintf(con.Err, "add this to %s:\n", place.File)
+		_, err := fmt.Fprint(con.Out, place.Snippet(setup.EntryName, command))
+		return err
+	}
+	records, err := installRecords(con)
+	if err != nil {
+		return err
+	}
+	in, err := setup.Install(place, records)
+	if err != nil {
+		return o.administrator(con, "install "+name, err)
+	}
+	nothing, err := in.Prepare(command)
+	if err != nil {
+		return err
+	}
+	if !nothing {
+		if err := showInstallation(con, in, ""); err != nil {
+			return err
+		}
+	}
+	if nothing || o.dry {
+		if con.JSON {
+			return con.PrintJSON(in.Row(false, ""))
+		}
+		if nothing {
+			_, err = fmt.Fprintf(con.Err, "%s has %s already, and nothing is to be changed in %s\n", place, setup.EntryName, place.File)
+			return err
+		}
+		fmt.Fprintln(con.Err, cli.ErrNothingDone)
+		return nil
+	}
+	if err := con.Confirm("make this change?", o.yes); err != nil {
+		return err
+	}
+	backup, err := in.Write(nil)
+	if err != nil {
+		return o.administrator(con, "install "+name, err)
+	}
+	if con.JSON {
+		return con.PrintJSON(in.Row(true, backup))
+	}
+	people, _ := place.Client.Managed(con.System())
+	fmt.Fprintf(con.Err, "wrote %s: %s starts the bridge as %s from now on, for everybody on this machine; restart it if it runs\n", place.File, place.Client.Title, setup.EntryName)
+	if backup != "" {
+		fmt.Fprintf(con.Err, "a copy of the file before is at %s\n", backup)
+	}
+	con.Told("%s", people)
+	if folder := filepath.ToSlash(command[0]); strings.HasPrefix(folder, "/home/") || strings.HasPrefix(folder, "/Users/") || strings.HasPrefix(folder, "/root/") {
+		con.Told("the program lies in somebody's home, %s: others may not be able to start it, and its owner can replace it; install it for the machine first", command[0])
+	}
+	if !place.Client.Asks {
+		con.Told("%s cannot show questions: they wait for approvers where the profile has \"elicitationFallback\": \"queue\", and are refused elsewhere", place.Client.Title)
+	}
+	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s --managed\n", place.Client.Name)
+	return nil
+}
+
+// managedEntry is the command with which a client of the whole machine starts the bridge: with the
+// configuration of --config, or with each person's own.
+func (con *Bridge) managedEntry() ([]string, error) {
+	if kept, err := con.Copy(); err != nil || kept != nil {
+		if err == nil {
+			err = con.Refuse(fmt.Errorf("this program is in a cache of one person, %s, and cannot be started by others", kept.From), "install it for the machine first: docs/install.md")
+		}
+		return nil, err
+	}
+	path, err := con.File()
+	if err != nil {
+		return nil, err
+	}
+	command, err := con.Entry(path)
+	if err != nil {
+		return nil, err
+	}
+	if !con.Named() {
+		return command[:2], nil
+	}
+	_, err = con.Load() // a bridge with this configuration has to start
+	return command, err
+}
+
+// administrator explains an error of writing the settings of a whole machine.
+func (o installOptions) administrator(con *Bridge, command string, err error) error {
+	if !o.managed || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return con.Refuse(fmt.Errorf("only an administrator may change it: %w", err), "sudo "+con.Typed(command+" --managed")+", or on Windows a terminal that runs as administrator; --print shows what to add")
 }

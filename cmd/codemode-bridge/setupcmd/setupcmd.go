@@ -29,6 +29,7 @@ type Bridge struct {
 	*cli.Console
 
 	File     func() (string, error)              // the configuration's path, absolute
+	Named    func() bool                         // reports whether the person named the configuration
 	Shown    func(path string) string            // that path as the person wrote it
 	Typed    func(command string) string         // a command as the person types it
 	System   func() clients.System               // where the files of clients are

@@ -22,6 +22,8 @@ import (
 type Group struct {
 	*cli.Console
 	Load func() (*config.Config, error) // the present configuration
+	// Laptops copies those of a centre, and returns how many there are.
+	Laptops func(ctx context.Context, from, to config.Audit) (int, error)
 }
 
 // Command is the command group "store".
@@ -35,7 +37,7 @@ func (g *Group) copy() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy a store from a file into a database, or back", Args: cobra.ExactArgs(2),
-		Long: "Copies records, journals, questions and grants, with the store's name and key: what audit verify and\ncheckpoints say of the one holds for the other. FROM and TO are files such as audit.db, or databases such as\n" +
+		Long: "Copies records, journals, questions, grants and the laptops of a centre, with the store's name and key: what audit verify and\ncheckpoints say of the one holds for the other. FROM and TO are files such as audit.db, or databases such as\n" +
 			"'postgres://bridge:${STORE_PASSWORD}@db.example.com/bridge', where variables are filled in. TO must not have\nanything yet. End the bridges that use FROM before, and let the configuration name TO after.",
 		RunE: func(c *cobra.Command, args []string) error {
 			from, err := g.place(args[0], key)
@@ -102,11 +104,18 @@ func (g *Group) carry(ctx context.Context, from, to config.Audit) error {
 	if err != nil {
 		return err
 	}
+	laptops, err := g.Laptops(ctx, from, to)
+	if err != nil {
+		return err
+	}
 	report, err := g.verified(ctx, to)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(g.Out, "%s is a copy of %s: %s, %s, %s\n", to.Where(), from.Where(), cli.Count(int(report.Rows), "row"), cli.Count(requests, "request"), cli.Count(grants, "grant"))
+	if laptops > 0 {
+		fmt.Fprintf(g.Out, "with it, %s of a centre: codemode-bridge laptops verify\n", cli.Count(laptops, "laptop"))
+	}
 	fmt.Fprintf(g.Out, "the log is whole: last row %d, hash %s\n", report.Last, report.Hash)
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 
 	"codemode-bridge/bridge/alive"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/bridge/replica"
@@ -76,8 +78,8 @@ func (m *Members) Folder() string {
 
 // Gone reports whether a bridge has ended. If that is unknown, it reports false.
 func (m *Members) Gone(name string) bool {
-	if m == nil {
-		return false // the store is this process's memory
+	if m == nil || strings.HasPrefix(name, approval.Afar) {
+		return false // the store is this process's memory, or the name a laptop's
 	}
 	if m.view != nil {
 		if is := m.view.State(name); is != replica.Unlisted {
