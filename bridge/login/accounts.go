@@ -25,11 +25,10 @@ import (
 type Accounts struct {
 	keeper *Keeper
 	o      AccountsOptions
+	vault  vault
 
-	mu    sync.Mutex
-	store documents.Store // nil: not opened yet
-	seal  *sealer         // nil: the store encrypts
-	at    map[string]*AccountsAt
+	mu sync.Mutex
+	at map[string]*AccountsAt
 }
 
 // AccountsOptions are the settings of Accounts.
@@ -54,27 +53,7 @@ type person struct {
 
 // Accounts makes the Accounts of a configuration. It opens nothing yet.
 func (k *Keeper) Accounts(o AccountsOptions) *Accounts {
-	return &Accounts{keeper: k, o: o, at: map[string]*AccountsAt{}}
-}
-
-// opened returns the documents, and what encrypts them.
-func (a *Accounts) opened(ctx context.Context) (documents.Store, *sealer, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.store != nil {
-		return a.store, a.seal, nil
-	}
-	store, key, err := a.o.Open(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the accounts: %w", err)
-	}
-	if key != nil {
-		if a.seal, err = newSealer(key); err != nil {
-			return nil, nil, err
-		}
-	}
-	a.store = store
-	return a.store, a.seal, nil
+	return &Accounts{keeper: k, o: o, vault: vault{what: "accounts", open: o.Open}, at: map[string]*AccountsAt{}}
 }
 
 // At returns the accounts at a server: the same value as before, as long as the server
@@ -216,7 +195,7 @@ func (at *AccountsAt) Connections(ctx context.Context) ([]Connection, error) {
 }
 
 func (at *AccountsAt) documents(ctx context.Context) (all []*account, err error) {
-	store, _, err := at.all.opened(ctx)
+	store, _, err := at.all.vault.opened(ctx)
 	if err != nil {
 		return nil, err
 	}

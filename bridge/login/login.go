@@ -356,6 +356,12 @@ func (c *Client) load(ctx context.Context) (*record, error) {
 }
 
 func (c *Client) bound(r *record, err error) (*record, error) {
+	if errors.Is(err, errUnreadable) {
+		if c.server.Credentials {
+			return nil, nil // there is a new one for the asking
+		}
+		return nil, c.needed(errUnreadable.Error(), nil)
+	}
 	if err != nil || r == nil || !c.binds(r) {
 		return nil, err
 	}
@@ -428,6 +434,7 @@ type Info struct {
 	Expires time.Time // of the token; zero: not known
 	Renews  bool      // it can be renewed without a person
 	Keyring bool      // its secrets are in the system's keyring
+	Shared  bool      // it is in the store, for all bridges of the installation
 }
 
 func (r *record) info() Info {
@@ -435,7 +442,7 @@ func (r *record) info() Info {
 	for i, scope := range r.Scopes {
 		scopes[i] = canon.Escape(cut(scope, 200))
 	}
-	return Info{Issuer: canon.Escape(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring}
+	return Info{Issuer: canon.Escape(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring, Shared: r.shared}
 }
 
 // ErrNoLogin says that there is nothing to log out of.

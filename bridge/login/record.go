@@ -48,6 +48,8 @@ type record struct {
 	// InKeyring says where the secrets are.
 	InKeyring bool          `json:"inKeyring,omitempty"`
 	Secrets   *confidential `json:"secrets,omitempty"`
+
+	shared bool // it was read from a document that several bridges use
 }
 
 // An oauthID is our identity at an authorization server.

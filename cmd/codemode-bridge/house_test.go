@@ -86,7 +86,7 @@ var table = map[string][]string{
 	"bridge/lines":         {},
 	"bridge/lockfile":      {"bridge/atomicfile"},
 	"bridge/logfile":       {},
-	"bridge/login":         {"bridge/atomicfile", "bridge/canon", "bridge/documents", "bridge/secrets", "bridge/webguard"},
+	"bridge/login":         {"bridge/atomicfile", "bridge/canon", "bridge/documents", "bridge/ledger", "bridge/secrets", "bridge/webguard"},
 	"bridge/logintest":     {},
 	"bridge/mcphttp":       {"bridge/access", "bridge/canon", "bridge/identity", "bridge/principal", "bridge/rpc", "bridge/webguard"},
 	"bridge/mcphttptest":   {},

@@ -107,7 +107,10 @@ func (con *Bridge) loginClient(ctx context.Context, keeper *Logins, name, as str
 	case as != "":
 		return nil, fmt.Errorf("all use one login at %s: --as is for a server with \"auth\": {\"per\": \"principal\"}", name)
 	default:
-		a.client = keeper.Client(at)
+		keeper.Move(func(server, file string) {
+			fmt.Fprintf(con.Err, "the login at %s was moved from %s to the store\n", server, file)
+		})
+		a.client = keeper.Client(cfg, at)
 	}
 	return a, nil
 }
@@ -149,7 +152,7 @@ func (con *Bridge) Login() *cobra.Command {
 }
 
 func loginShown(a *account, i login.Info) map[string]any {
-	shown := map[string]any{"server": a.server.Name, "issuer": i.Issuer, "scopes": append([]string{}, i.Scopes...), "renews": i.Renews, "keyring": i.Keyring}
+	shown := map[string]any{"server": a.server.Name, "issuer": i.Issuer, "scopes": append([]string{}, i.Scopes...), "renews": i.Renews, "keyring": i.Keyring, "store": i.Shared}
 	if a.at != nil {
 		shown["person"] = a.person
 	}
