@@ -38,6 +38,8 @@ type record struct {
 	// may be beside public addresses.
 	Network network `json:"network"`
 	Client  oauthID `json:"client"`
+	// Pasted marks a token that a person made at the server, and pasted.
+	Pasted bool `json:"pasted,omitempty"`
 	// Credentials marks a token that was granted for the client's own rights; Asked
 	// are the scopes that were asked for.
 	Credentials bool      `json:"credentials,omitempty"`

@@ -107,6 +107,9 @@ func ServerOf(s *config.Server) (_ login.Server, ok bool) {
 	if s.Unready != nil || s.Auth.Type != config.AuthPerson && s.Auth.Type != config.AuthCredentials {
 		return login.Server{}, false
 	}
+	if s.Type == config.KindStdio { // a token is for a variable of a server, whatever its program is
+		return login.Server{Name: s.Name, URL: "variable " + s.Auth.Env, Pasted: true}, true
+	}
 	return login.Server{
 		Name: s.Name, URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
 		ClientID: s.Auth.ClientID.Reveal(), ClientSecret: s.Auth.ClientSecret.Reveal(),
@@ -123,7 +126,7 @@ func (l *Logins) Authorize(cfg *config.Config, specs []upstream.Spec) []upstream
 		case !ok:
 		case s.Auth.Per == config.AuthPrincipal:
 			all := l.At(cfg, at)
-			specs[i].Auth = persons{all.Lister(), all}
+			specs[i].Auth, specs[i].TokenEnv = persons{all.Lister(), all}, s.Auth.Env
 		default:
 			specs[i].Auth = l.Client(cfg, at)
 		}
