@@ -25,6 +25,9 @@ type Accounts interface {
 	// link, and comes back to redirect with its state. Finish takes what it came back
 	// with. login.ErrNoLogin means that there are no accounts at such a server.
 	Begin(ctx context.Context, who approval.Approver, server, redirect string) (link string, finish func(ctx context.Context, returned string) error, err error)
+	// Paste connects somebody's account at a server by a token that they made there, where
+	// List says so. login.ErrNoLogin means that there are no accounts at such a server.
+	Paste(ctx context.Context, who approval.Approver, server, token string) error
 	// Disconnect deletes somebody's account. NotRevoked says why the server may take
 	// it all the same. login.ErrNoLogin means that there is none.
 	Disconnect(ctx context.Context, who approval.Approver, server string) (revoked bool, notRevoked, err error)
@@ -39,6 +42,7 @@ type Account struct {
 	// Ended reports whether it has to be connected again.
 	Ended  bool   `json:"ended,omitempty"`
 	Issuer string `json:"issuer,omitempty"`
+	Pasted bool   `json:"pasted,omitempty"` // it is connected by pasting a token
 }
 
 // maxConnecting bounds the accounts that are being connected; the oldest is dropped.
@@ -73,7 +77,7 @@ func (s accountHandlers) of(who *caller, r *http.Request) ([]Account, error) {
 	list, err := s.o.Accounts.List(r.Context(), who.Approver)
 	all := make([]Account, 0, len(list))
 	for _, c := range list {
-		one := Account{Server: c.Server, Ended: c.Ended, Issuer: c.Issuer}
+		one := Account{Server: c.Server, Ended: c.Ended, Issuer: c.Issuer, Pasted: c.Pasted}
 		if !c.Since.IsZero() {
 			one.Since = &c.Since
 		}
@@ -98,10 +102,10 @@ func (s accountHandlers) donePage(_ *caller, w http.ResponseWriter, _ *http.Requ
 }
 
 // connect says where the caller's browser goes to connect an account. It comes back to
-// the address that the browser has this page from.
+// the address that the browser has this page from. With a token, there is nowhere to go.
 func (s accountHandlers) connect(who *caller, w http.ResponseWriter, r *http.Request) error {
-	var server string
-	if err := s.read(w, r, fields{"server": &server}); err != nil {
+	var server, token string
+	if err := s.read(w, r, fields{"server": &server, "token": &token}); err != nil {
 		return err
 	}
 	if s.o.Accounts == nil {
@@ -109,6 +113,12 @@ func (s accountHandlers) connect(who *caller, w http.ResponseWriter, r *http.Req
 	}
 	if who.channel != "page" {
 		return &failure{http.StatusBadRequest, "page", "an account is connected in a browser", "sign in on the page, or run codemode-bridge servers login"}
+	}
+	if token != "" {
+		if err := s.o.Accounts.Paste(r.Context(), who.Approver, server, token); err != nil {
+			return s.failed("connecting an account", server, err)
+		}
+		return s.connected(who, w, r, server)
 	}
 	scheme := "http://"
 	if overTLS(r) {
@@ -143,14 +153,19 @@ func (s accountHandlers) finish(who *caller, w http.ResponseWriter, r *http.Requ
 	if err := c.finish(r.Context(), returned); err != nil {
 		return s.failed("connecting an account", c.server, err)
 	}
-	if err := s.note(who, r, ledger.AccountConnected, c.server, nil); err != nil {
-		_, _, undo := s.o.Accounts.Disconnect(context.WithoutCancel(r.Context()), who.Approver, c.server)
+	return s.connected(who, w, r, c.server)
+}
+
+// connected records that an account was connected, and takes it back if that fails.
+func (s accountHandlers) connected(who *caller, w http.ResponseWriter, r *http.Request, server string) error {
+	if err := s.note(who, r, ledger.AccountConnected, server, nil); err != nil {
+		_, _, undo := s.o.Accounts.Disconnect(context.WithoutCancel(r.Context()), who.Approver, server)
 		if undo != nil {
-			s.o.Logger.Error("disconnecting an account whose connecting could not be recorded", "server", c.server, "err", undo)
+			s.o.Logger.Error("disconnecting an account whose connecting could not be recorded", "server", server, "err", undo)
 		}
 		return err
 	}
-	return answer(w, http.StatusOK, map[string]any{"server": c.server})
+	return answer(w, http.StatusOK, map[string]any{"server": server})
 }
 
 func (s accountHandlers) disconnect(who *caller, w http.ResponseWriter, r *http.Request) error {

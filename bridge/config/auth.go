@@ -3,16 +3,23 @@ package config
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // auth checks how to log in to a server, and fills in the type of login.
 func (c *checker) auth(s *Server, at string) {
+	if s.Type == KindStdio {
+		c.tokenVariable(s, at+"/auth")
+	}
 	if s.Type != KindHTTP && s.Type != KindSSE {
 		return
 	}
 	a, at := &s.Auth, at+"/auth"
+	if c.has(at + "/env") {
+		c.key(at+"/env", `"env" is for a server with a "command"`, "leave it out: each person logs in, in the browser")
+	}
 	if c.has(at) && !c.sound(at) || c.has(at+"/type") && a.Type == "" {
 		return
 	}
@@ -66,6 +73,35 @@ func (c *checker) auth(s *Server, at string) {
 			c.at(item, fmt.Sprintf("%q can't be a scope", scope), "one scope an entry, without spaces")
 		}
 	}
+}
+
+// variableForm is the form of the name of a variable.
+var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// tokenVariable checks how the program of a stdio server gets each person's token.
+func (c *checker) tokenVariable(s *Server, at string) {
+	a := &s.Auth
+	if !c.has(at) || !c.sound(at) {
+		return
+	}
+	for _, key := range []string{"type", "clientId", "clientSecret", "scopes", "issuer", "redirectPort"} {
+		if c.has(at + "/" + key) {
+			c.key(at+"/"+key, fmt.Sprintf("%q does nothing for a server with a \"command\"", key), `leave it out: each person pastes a token, and "env" names the variable for it`)
+		}
+	}
+	_, given := s.Env[a.Env]
+	switch {
+	case c.has(at+"/per") && !c.sound(at+"/per") || c.has(at+"/env") && !c.sound(at+"/env"):
+	case a.Per != AuthPrincipal:
+		c.key(at, `"auth" of a server with a "command" is for tokens of each person`, `add "per": "principal"; a token that all use belongs into "env" of the server`)
+	case a.Env == "":
+		c.key(at, `"auth" of a server with a "command" needs "env"`, `name the variable in which its program expects a token: "env": "GITHUB_TOKEN"`)
+	case !variableForm.MatchString(a.Env):
+		c.at(at+"/env", fmt.Sprintf("%q can't be the name of a variable", a.Env), "letters, digits and _")
+	case given || slices.Contains(s.PassEnv, a.Env):
+		c.at(at+"/env", fmt.Sprintf("%q is the same for everybody, too, by \"env\" or \"passEnv\" of the server", a.Env), "leave it out there")
+	}
+	a.Type = AuthPerson
 }
 
 // scopeToken reports whether a text is one scope as OAuth writes it (RFC 6749,

@@ -258,6 +258,8 @@ type Auth struct {
 	Type AuthType `json:"type"`
 	// Per says whose login the calls use; empty means AuthShared.
 	Per AuthPer `json:"per,omitempty"`
+	// Env is the variable that a stdio server gets the token of the person in.
+	Env string `json:"env,omitempty" expand:"no"`
 	// ClientID and ClientSecret belong to a client that was registered with the
 	// authorization server by hand.
 	ClientID     Value `json:"clientId,omitzero"`
@@ -272,7 +274,7 @@ type Auth struct {
 
 // IsZero reports whether the file says nothing of it.
 func (a Auth) IsZero() bool {
-	return a.Type == "" && a.Per == "" && a.ClientID.IsZero() && a.ClientSecret.IsZero() && a.Scopes == nil && a.Issuer.IsZero() && a.RedirectPort == 0
+	return a.Type == "" && a.Per == "" && a.Env == "" && a.ClientID.IsZero() && a.ClientSecret.IsZero() && a.Scopes == nil && a.Issuer.IsZero() && a.RedirectPort == 0
 }
 
 // Tools are globs over the names of tools as the server itself calls them.

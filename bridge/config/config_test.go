@@ -58,7 +58,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		got, want any
 	}{
 		{"file", c.File, filepath.Join(folder, "everything.json")},
-		{"names", c.ServerNames(), []string{"api", "batch", "boxed", "clock", "fs", "off", "old", "remote"}},
+		{"names", c.ServerNames(), []string{"api", "batch", "boxed", "clock", "fs", "off", "old", "remote", "tokens"}},
 		{"type", fs.Type, KindStdio},
 		{"name", fs.Name, "fs"},
 		{"command", fs.Command.Reveal(), "npx"},

@@ -124,7 +124,7 @@ var homeOf = []struct {
 	{"command", []Kind{KindStdio}}, {"args", []Kind{KindStdio}}, {"env", []Kind{KindStdio}},
 	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}}, {"idleStop", []Kind{KindStdio}},
 	{"confine", []Kind{KindStdio}},
-	{"auth", []Kind{KindHTTP, KindSSE}},
+	{"auth", []Kind{KindStdio, KindHTTP, KindSSE}},
 	{"url", []Kind{KindHTTP, KindSSE, KindOpenAPI}}, {"headers", []Kind{KindHTTP, KindSSE, KindOpenAPI}},
 	{"openapi", []Kind{KindOpenAPI}}, {"credentials", []Kind{KindOpenAPI}},
 	{"builtin", []Kind{KindBuiltin}}, {"known", []Kind{KindStdio, KindHTTP, KindSSE}},

@@ -76,3 +76,13 @@ func CheckLength(name string, body []byte) error {
 	}
 	return nil
 }
+
+// Discard removes a document, also one that the store can no longer decrypt.
+func Discard(ctx context.Context, s Store, name string) error {
+	if s, ok := s.(interface {
+		Discard(ctx context.Context, name string) error
+	}); ok {
+		return s.Discard(ctx, name)
+	}
+	return s.Change(ctx, name, func([]byte) ([]byte, error) { return nil, nil })
+}

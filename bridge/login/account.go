@@ -2,10 +2,8 @@ package login
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -24,18 +22,6 @@ type account struct {
 	Renewing *renewing `json:"renewing,omitempty"`
 }
 
-type renewing struct {
-	By    string    `json:"by"`
-	Until time.Time `json:"until"`
-}
-
-const (
-	// renewalTime is how long a renewal may take, with room for clocks that differ:
-	// when it is over, whoever renews has crashed, and the next one tries.
-	renewalTime = 2*patience + 50*time.Second
-	renewalLook = 50 * time.Millisecond // between looks whether another's renewal is over
-)
-
 // An accountShelf is where a person's login is kept, as long as it is the login with an
 // id. It sees no other.
 type accountShelf struct {
@@ -47,7 +33,7 @@ type accountShelf struct {
 
 // document returns the document; nil: there is none.
 func (s *accountShelf) document(ctx context.Context) (*account, error) {
-	store, seal, err := s.at.all.opened(ctx)
+	store, seal, err := s.at.all.vault.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +70,7 @@ func (s *accountShelf) parse(seal *sealer, body []byte) (*account, error) {
 // change replaces the document by what edit makes of it, in one step. With nil it is
 // removed.
 func (s *accountShelf) change(ctx context.Context, edit func(*account) (*account, error)) error {
-	store, seal, err := s.at.all.opened(ctx)
+	store, seal, err := s.at.all.vault.opened(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,47 +116,22 @@ func (s *accountShelf) lock(ctx context.Context) (unlock func(), err error) {
 	if s.next != "" { // nobody else has the login that is being made
 		return func() {}, nil
 	}
-	mine := rand.Text()
-	now := s.at.all.keeper.options.now
-	for {
-		taken := false
-		err := s.change(ctx, func(d *account) (*account, error) {
+	unlock, err = mark(ctx, s.at.all.keeper.options.now, func(ctx context.Context, edit func(*renewing) (*renewing, error)) error {
+		return s.change(ctx, func(d *account) (*account, error) {
 			if d == nil || d.ID != s.id {
 				return nil, errDisconnected
 			}
-			if taken = d.Renewing != nil && now().Before(d.Renewing.Until); !taken {
-				d.Renewing = &renewing{By: mine, Until: now().Add(renewalTime).UTC()}
-			}
-			return d, nil
+			d.Renewing, err = edit(d.Renewing)
+			return d, err
 		})
-		if err == nil && !taken {
-			break
-		}
-		if err == errDisconnected {
-			return nil, s.at.client(s.person, nil).needed("", nil)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("locking the account: %w", err)
-		}
-		timer := time.NewTimer(renewalLook)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, fmt.Errorf("waiting for another process that renews the login: %w", context.Cause(ctx))
-		}
+	})
+	if errors.Is(err, errDisconnected) {
+		return nil, s.at.client(s.person, nil).needed("", nil)
 	}
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		_ = s.change(ctx, func(d *account) (*account, error) { // if that fails, its time ends
-			if d == nil || d.Renewing == nil || d.Renewing.By != mine {
-				return nil, errDisconnected
-			}
-			d.Renewing = nil
-			return d, nil
-		})
-	}, nil
+	if err != nil {
+		return nil, fmt.Errorf("locking the account: %w", err)
+	}
+	return unlock, nil
 }
 
 // write keeps the record: in the login with the shelf's id, or as a new login.
@@ -210,7 +171,7 @@ func (s *accountShelf) remove(ctx context.Context) error {
 // take removes the document, whichever login it is, and returns it; nil: there was none.
 // One that cannot be read is removed, too.
 func (s *accountShelf) take(ctx context.Context) (taken *account, err error) {
-	store, seal, err := s.at.all.opened(ctx)
+	store, seal, err := s.at.all.vault.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -228,36 +189,4 @@ func (s *accountShelf) take(ctx context.Context) (taken *account, err error) {
 		taken = &account{Record: record{Secrets: &confidential{}}}
 	}
 	return taken, nil
-}
-
-// A sealer encrypts documents; nil: they are kept as they are.
-type sealer struct{ cipher.AEAD }
-
-func newSealer(key []byte) (*sealer, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("encrypting accounts: %w", err)
-	}
-	gcm, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("encrypting accounts: %w", err)
-	}
-	return &sealer{gcm}, nil
-}
-
-// bound is what binds an encrypted document to its name.
-func bound(name string) []byte { return []byte("codemode-bridge account 1\n" + name) }
-
-func (s *sealer) close(name string, text []byte) []byte {
-	if s == nil {
-		return text
-	}
-	return s.Seal(nil, nil, text, bound(name))
-}
-
-func (s *sealer) open(name string, body []byte) ([]byte, error) {
-	if s == nil {
-		return body, nil
-	}
-	return s.Open(nil, nil, body, bound(name))
 }

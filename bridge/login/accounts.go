@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"codemode-bridge/bridge/documents"
 )
@@ -25,11 +26,10 @@ import (
 type Accounts struct {
 	keeper *Keeper
 	o      AccountsOptions
+	vault  vault
 
-	mu    sync.Mutex
-	store documents.Store // nil: not opened yet
-	seal  *sealer         // nil: the store encrypts
-	at    map[string]*AccountsAt
+	mu sync.Mutex
+	at map[string]*AccountsAt
 }
 
 // AccountsOptions are the settings of Accounts.
@@ -54,27 +54,7 @@ type person struct {
 
 // Accounts makes the Accounts of a configuration. It opens nothing yet.
 func (k *Keeper) Accounts(o AccountsOptions) *Accounts {
-	return &Accounts{keeper: k, o: o, at: map[string]*AccountsAt{}}
-}
-
-// opened returns the documents, and what encrypts them.
-func (a *Accounts) opened(ctx context.Context) (documents.Store, *sealer, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.store != nil {
-		return a.store, a.seal, nil
-	}
-	store, key, err := a.o.Open(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the accounts: %w", err)
-	}
-	if key != nil {
-		if a.seal, err = newSealer(key); err != nil {
-			return nil, nil, err
-		}
-	}
-	a.store = store
-	return a.store, a.seal, nil
+	return &Accounts{keeper: k, o: o, vault: vault{what: "accounts", open: o.Open}, at: map[string]*AccountsAt{}}
 }
 
 // At returns the accounts at a server: the same value as before, as long as the server
@@ -87,7 +67,7 @@ func (a *Accounts) At(s Server) *AccountsAt {
 	}
 	a.keeper.learn(s.ClientSecret)
 	at := &AccountsAt{all: a, server: s, clients: map[string]*Client{}}
-	at.lister = &Lister{at: at, bad: map[string]bool{}}
+	at.lister = &Lister{at: at, wants: s.Pasted, bad: map[string]bool{}}
 	a.at[s.Name] = at
 	return at
 }
@@ -176,6 +156,34 @@ func (at *AccountsAt) connecting(who string) *Client {
 	return at.client(who, s)
 }
 
+var errPasted = errors.New("nobody logs in to this server in the browser: make a token there, and paste it")
+
+// maxPasted is how long a pasted token may be, in bytes.
+const maxPasted = 8 << 10
+
+// Paste connects the account of a person by a token that they made at the server, in the
+// place of the one that they had.
+func (at *AccountsAt) Paste(ctx context.Context, who, token string) error {
+	token = strings.TrimSpace(token)
+	switch {
+	case !at.server.Pasted:
+		return errors.New("no token is pasted for this server: log in to it in the browser")
+	case token == "":
+		return errors.New("the token is empty")
+	case len(token) > maxPasted:
+		return fmt.Errorf("the token is longer than %d bytes", maxPasted)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }):
+		return errors.New("the token has a space, a line break or another character in it that no token has")
+	}
+	c := at.connecting(who)
+	unlock, err := c.shelf.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.shelf.write(ctx, record{Server: at.server.URL, Pasted: true, Secrets: &confidential{Access: token}})
+}
+
 // A Connection describes the account of a person.
 type Connection struct {
 	Server string
@@ -184,6 +192,8 @@ type Connection struct {
 	// Ended reports whether the login is of no use any more: the person has to
 	// connect again.
 	Ended bool
+	// Pasted reports whether it is connected by pasting a token.
+	Pasted bool
 	Info
 }
 
@@ -199,7 +209,7 @@ func (at *AccountsAt) Connection(ctx context.Context, who string) (_ Connection,
 func (at *AccountsAt) connection(d *account) Connection {
 	c := at.client(d.Person, nil)
 	works := c.binds(&d.Record) && (c.fresh(&d.Record) || d.Record.Secrets.Refresh != "")
-	return Connection{Server: d.Server, Person: d.Person, Since: d.Since, Ended: !works, Info: d.Record.info()}
+	return Connection{Server: d.Server, Person: d.Person, Since: d.Since, Ended: !works, Pasted: d.Record.Pasted, Info: d.Record.info()}
 }
 
 // Connections are the connected accounts of all, by the time at which they were connected.
@@ -216,7 +226,7 @@ func (at *AccountsAt) Connections(ctx context.Context) ([]Connection, error) {
 }
 
 func (at *AccountsAt) documents(ctx context.Context) (all []*account, err error) {
-	store, _, err := at.all.opened(ctx)
+	store, _, err := at.all.vault.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -338,6 +348,17 @@ func (l *Lister) choose(ctx context.Context) error {
 
 func (l *Lister) needed() error {
 	return &Needed{Server: l.at.server.Name, Where: l.at.all.o.Where(l.at.server.Name, "")}
+}
+
+// Holds reports whether a token is still that of the account which lists the tools.
+func (l *Lister) Holds(token string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.chosen == nil || !l.chosen.Holds(token) {
+		l.chosen = nil // the next one is, if there is one
+		return false
+	}
+	return true
 }
 
 // Ready reports whether a listing may be tried again.

@@ -40,6 +40,9 @@ func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
 	if c.server.Credentials {
 		return nil, errors.New("the server is logged in to with the client's own credentials; there is nothing for a person to do")
 	}
+	if c.server.Pasted {
+		return nil, errPasted
+	}
 	where, err := c.discover(ctx)
 	if err != nil {
 		return nil, err

@@ -20,5 +20,8 @@ func (i Info) Describe() string {
 	if i.Keyring {
 		text += ", kept in the keyring"
 	}
+	if i.Shared {
+		text += ", kept in the store"
+	}
 	return text
 }

@@ -51,6 +51,9 @@ type Server struct {
 	// ClientID and ClientSecret are those of a client that the person has
 	// registered; without them a client is registered automatically.
 	ClientID, ClientSecret string
+	// Pasted says that a person makes a token there and pastes it ([AccountsAt.Paste]):
+	// nothing is asked of the server. URL is what the token is for, and no address.
+	Pasted bool
 	// Credentials uses the client's own rights (the client credentials grant)
 	// instead of a person's.
 	Credentials bool
@@ -332,6 +335,15 @@ func (c *Client) Ready() bool {
 	return r.Secrets.Access != c.refused && (c.fresh(r) || r.Secrets.Refresh != "")
 }
 
+// Holds reports whether a token is the one that Token returns now. While the record cannot
+// be read, it is: whoever has it cannot be asked for anything then.
+func (c *Client) Holds(token string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := c.current(ctx)
+	return err != nil || c.fresh(r) && r.Secrets.Access == token
+}
+
 // Hide takes every token and secret that was seen out of a text.
 func (c *Client) Hide(text string) string { return c.keeper.Hide(text) }
 
@@ -356,6 +368,12 @@ func (c *Client) load(ctx context.Context) (*record, error) {
 }
 
 func (c *Client) bound(r *record, err error) (*record, error) {
+	if errors.Is(err, errUnreadable) {
+		if c.server.Credentials {
+			return nil, nil // there is a new one for the asking
+		}
+		return nil, c.needed(errUnreadable.Error(), nil)
+	}
 	if err != nil || r == nil || !c.binds(r) {
 		return nil, err
 	}
@@ -366,6 +384,8 @@ func (c *Client) bound(r *record, err error) (*record, error) {
 func (c *Client) binds(r *record) bool {
 	s := c.server
 	switch {
+	case s.Pasted || r.Pasted:
+		return s.Pasted && r.Pasted && r.Server == s.URL
 	case r.Server != s.URL || s.Issuer != "" && !sameIssuer(r.Issuer, s.Issuer):
 		return false
 	case r.Credentials != s.Credentials || s.Credentials && !slices.Equal(r.Asked, s.Scopes):
@@ -428,6 +448,7 @@ type Info struct {
 	Expires time.Time // of the token; zero: not known
 	Renews  bool      // it can be renewed without a person
 	Keyring bool      // its secrets are in the system's keyring
+	Shared  bool      // it is in the store, for all bridges of the installation
 }
 
 func (r *record) info() Info {
@@ -435,7 +456,7 @@ func (r *record) info() Info {
 	for i, scope := range r.Scopes {
 		scopes[i] = canon.Escape(cut(scope, 200))
 	}
-	return Info{Issuer: canon.Escape(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring}
+	return Info{Issuer: canon.Escape(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring, Shared: r.shared}
 }
 
 // ErrNoLogin says that there is nothing to log out of.

@@ -38,6 +38,8 @@ type record struct {
 	// may be beside public addresses.
 	Network network `json:"network"`
 	Client  oauthID `json:"client"`
+	// Pasted marks a token that a person made at the server, and pasted.
+	Pasted bool `json:"pasted,omitempty"`
 	// Credentials marks a token that was granted for the client's own rights; Asked
 	// are the scopes that were asked for.
 	Credentials bool      `json:"credentials,omitempty"`
@@ -48,6 +50,8 @@ type record struct {
 	// InKeyring says where the secrets are.
 	InKeyring bool          `json:"inKeyring,omitempty"`
 	Secrets   *confidential `json:"secrets,omitempty"`
+
+	shared bool // it was read from a document that several bridges use
 }
 
 // An oauthID is our identity at an authorization server.

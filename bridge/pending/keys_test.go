@@ -421,6 +421,7 @@ var harmlessKeys = map[string]string{
 	"servers/*/idleStop":          "a server that is stopped starts again at the next call",
 	"servers/*/maxReply":          "it spares the bridge's memory",
 	"servers/*/protocol":          "the same server is asked the same, in another version",
+	"servers/*/auth/env":          "tokens are kept for the variable: another one gets nobody's",
 	"servers/*/auth/redirectPort": "only a person's browser comes back to it, with a state that it was given",
 
 	"approvals/desktop":    "a note at this machine has no arguments, and answers nothing",

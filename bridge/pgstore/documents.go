@@ -171,6 +171,17 @@ func (s documentStore) Change(ctx context.Context, name string, change func(old 
 	return err
 }
 
+// Discard removes a document, whatever its body is. See [documents.Discard].
+func (s documentStore) Discard(ctx context.Context, name string) error {
+	if err := s.check(ctx, name); err != nil {
+		return err
+	}
+	return s.change(ctx, func(t pgx.Tx) error {
+		_, err := t.Exec(context.WithoutCancel(ctx), "DELETE FROM documents WHERE kind = $1 AND name = $2", s.kind, name)
+		return err
+	})
+}
+
 // Watch tells of changes. Those of other kinds are told, too.
 func (s documentStore) Watch(ctx context.Context, changed func()) {
 	if ctx.Err() != nil {

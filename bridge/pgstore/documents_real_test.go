@@ -78,6 +78,12 @@ func TestRealDocumentsBound(t *testing.T) {
 					if err := s.Change(t.Context(), name, func([]byte) ([]byte, error) { t.Error("it was called"); return nil, nil }); !errors.Is(err, ledger.ErrDamaged) {
 						t.Errorf("changing it: %v", err)
 					}
+					if err := documents.Discard(t.Context(), s, name); err != nil {
+						t.Errorf("discarding it: %v", err)
+					}
+					if _, err := s.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+						t.Errorf("after it was discarded: %v", err)
+					}
 				} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 					t.Error(err)
 				}

@@ -21,7 +21,7 @@ func Documents(t *testing.T, open func(t *testing.T) (store documents.Store, aga
 	for name, test := range map[string]func(t *testing.T, a, b documents.Store){
 		"replaced and removed": documentReplaced, "a refused change changes nothing": documentRefused, "nothing is lost": documentsCounted,
 		"names": documentNames, "length": documentLength, "who does not wait any more": documentCancelled, "watched": documentWatched,
-		"a copy is given": documentCopied,
+		"a copy is given": documentCopied, "discarded": documentDiscarded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, again := open(t)
@@ -271,4 +271,13 @@ func documentCopied(t *testing.T, a, _ documents.Store) {
 	no := errors.New("no")
 	_ = a.Change(t.Context(), "d", func(old []byte) ([]byte, error) { old[2] = 'x'; return old, no })
 	reads(t, a, "d", "abc")
+}
+
+func documentDiscarded(t *testing.T, a, b documents.Store) {
+	replace(t, a, "kept", []byte("1"))
+	replace(t, a, "gone", []byte("2"))
+	must(t, documents.Discard(t.Context(), b, "gone"))
+	must(t, documents.Discard(t.Context(), b, "never"))
+	lacksDocument(t, a, "gone")
+	reads(t, b, "kept", "1")
 }

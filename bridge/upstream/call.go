@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"codemode-bridge/bridge/stopwatch"
 )
 
 // maxQueue bounds how long a call waits for its turn under Limits.Rate. It waits
@@ -77,7 +79,7 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 // admitted does a job that the breaker lets through. It returns the session that was
 // used last, nil if there was none, and what the result says about the server.
 func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session, sign, *Error) {
-	ctx, cancel := withStopwatch(ctx, s.spec.Limits.timeout(), errCallTimeout)
+	ctx, cancel := stopwatch.WithTimeout(ctx, s.spec.Limits.timeout(), errCallTimeout)
 	defer cancel()
 	queued := false
 	for again := false; ; again = true { // in a new session, once

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"codemode-bridge/bridge/stopwatch"
 	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -155,7 +155,7 @@ func (s *session) ask(ctx context.Context, x *tap.Exchange, q Question) (Answer,
 	if err != nil || len(size) > maxQuestion {
 		return Answer{}, errLong
 	}
-	defer stopwatchOf(x.Life()).hold()()
+	defer stopwatch.Hold(x.Life())()
 	return client.Ask(ctx, q)
 }
 
@@ -249,51 +249,6 @@ func (s *session) listen(ctx context.Context, c Client) {
 		s.log.Debug("setting the server's level of logging", "err", s.shown.showError(err))
 	}
 	s.logged, s.level = true, want
-}
-
-// A stopwatch ends a context when its time is up, and can be paused.
-type stopwatch struct {
-	mu      sync.Mutex
-	timer   *time.Timer
-	left    time.Duration
-	running time.Time // since when the timer has been running
-	held    int
-}
-
-type stopwatchKey struct{}
-
-// withStopwatch is context.WithTimeoutCause with a stopwatch that hold pauses.
-func withStopwatch(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	c := &stopwatch{left: d, running: time.Now()}
-	c.timer = time.AfterFunc(d, func() { cancel(cause) })
-	return context.WithValue(ctx, stopwatchKey{}, c), func() { c.timer.Stop(); cancel(nil) }
-}
-
-// stopwatchOf returns the stopwatch of a context, nil if it has none.
-func stopwatchOf(ctx context.Context) *stopwatch {
-	c, _ := ctx.Value(stopwatchKey{}).(*stopwatch)
-	return c
-}
-
-// hold pauses it until the returned function is called.
-func (c *stopwatch) hold() (resume func()) {
-	if c == nil {
-		return func() {}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held++; c.held == 1 && c.timer.Stop() {
-		c.left -= time.Since(c.running)
-	}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.held--; c.held == 0 && c.left > 0 {
-			c.running = time.Now()
-			c.timer.Reset(c.left)
-		}
-	}
 }
 
 func (s Spec) roots() []*mcp.Root {

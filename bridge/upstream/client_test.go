@@ -14,8 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"codemode-bridge/bridge/upstream/tap"
 
@@ -291,26 +289,4 @@ func TestLogsReachTheClientAtItsLevel(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAStopwatchStandsStillWhileItIsHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := withStopwatch(t.Context(), time.Second, errCallTimeout)
-		defer cancel()
-		time.Sleep(600 * time.Millisecond)
-		first, second := stopwatchOf(ctx).hold(), stopwatchOf(ctx).hold()
-		time.Sleep(time.Hour)
-		first()
-		time.Sleep(time.Hour)
-		second()
-		time.Sleep(399 * time.Millisecond)
-		if ctx.Err() != nil {
-			t.Fatal("the time passed while it was held")
-		}
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
-		if context.Cause(ctx) != errCallTimeout {
-			t.Errorf("ended by %v", context.Cause(ctx))
-		}
-	})
 }

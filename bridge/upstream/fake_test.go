@@ -158,6 +158,11 @@ func fakeMain(s script) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "token": // notes whose it has, or ends
+		if err := noteToken(arg); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case "dial": // or end
 		if _, err := net.Dial("tcp", arg); err != nil {
 			fmt.Fprintln(os.Stderr, err)

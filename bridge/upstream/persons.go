@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -15,6 +16,58 @@ type Persons interface {
 	// error, which is shown, says where to log in if they have none. The empty name is
 	// whoever has none: the local user.
 	Account(ctx context.Context, person string) (Authorizer, error)
+}
+
+// A Holder is an Authorizer that knows when a process must not have its token any more.
+type Holder interface {
+	// Holds reports whether a token that Token returned is still good for a process that
+	// was started with it.
+	Holds(token string) bool
+}
+
+var (
+	errNoAccount = errors.New("there is no account whose token its program could be given")
+	errTakenBack = errors.New("its program was ended: the account whose token it had was disconnected, or has another one")
+)
+
+// withToken adds the token of Auth to what the child is given, where the spec says so.
+func (s *server) withToken(spec Spec) (Spec, error) {
+	s.token = ""
+	if spec.TokenEnv == "" {
+		return spec, nil
+	}
+	if spec.Auth == nil {
+		return spec, &wrongError{errNoAccount.Error()}
+	}
+	token, err := spec.Auth.Token(s.life)
+	if err == nil && token == "" {
+		err = errNoAccount
+	}
+	if err != nil {
+		return spec, s.shown.showError(err)
+	}
+	spec.Env = maps.Clone(spec.Env)
+	if spec.Env == nil {
+		spec.Env = map[string]string{}
+	}
+	spec.Env[spec.TokenEnv], s.token = token, token
+	return spec, nil
+}
+
+// tokenLooks ticks when it is to be looked whether the child may keep its token; nil if it
+// has none.
+func (s *server) tokenLooks() (looks <-chan time.Time, stop func()) {
+	if s.token == "" {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(loginPoll)
+	return ticker.C, ticker.Stop
+}
+
+// keepsToken reports whether the child may keep the token that it was started with.
+func (s *server) keepsToken() bool {
+	holder, ok := s.spec.Auth.(Holder)
+	return !ok || holder.Holds(s.token)
 }
 
 // errNobodys refuses a call of which it is not known whose account it may use.

@@ -51,6 +51,7 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
+	token  string // of run: what the child was given as Spec.TokenEnv; empty: nothing
 	warned string // of run: the last warning logged since the server was connected
 
 	mu      sync.Mutex
@@ -208,6 +209,9 @@ func (s *server) connect() (*session, []Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if spec, err = s.withToken(spec); err != nil {
+		return nil, nil, err
+	}
 	end := time.Now().Add(s.spec.Limits.connectTimeout())
 	sess, err := s.makeSession(end, func(era Protocol, limit time.Duration) (*session, error) { return connect(s, spec, era, limit) })
 	if err != nil {
@@ -272,6 +276,8 @@ func (s *server) watch(sess *session) error {
 	if s.spec.IdleStop <= 0 {
 		idle.Stop()
 	}
+	looks, stop := s.tokenLooks()
+	defer stop()
 	var due <-chan time.Time // of an announced change
 	last, gap := time.Now(), listGap/2
 	for {
@@ -297,6 +303,11 @@ func (s *server) watch(sess *session) error {
 				return errIdle
 			}
 			idle.Reset(left)
+			continue
+		case <-looks:
+			if !s.keepsToken() {
+				return errTakenBack
+			}
 			continue
 		case <-due:
 		case <-poll.C:

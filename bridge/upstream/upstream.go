@@ -77,7 +77,11 @@ type Spec struct {
 	// the like) and those of our own environment that PassEnv names.
 	Env     map[string]string
 	PassEnv []string
-	Dir     string // working directory; empty: ours
+	// TokenEnv, if not empty, is the variable that has the token of Auth, which must be
+	// a Persons. No process is started without one; when the Auth is a Holder and has it
+	// no longer, the process is ended.
+	TokenEnv string
+	Dir      string // working directory; empty: ours
 	// Box, if not nil, is what the child runs in.
 	Box *Box
 	// Own reports whether the program is ours. Its stderr then has the lines of

@@ -202,7 +202,7 @@ func examined(con *console, cfg *config.Config, logins *logincmd.Logins) *doctor
 		configured := cfg.Servers[spec.Name]
 		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec, Known: configured.Recognize(), Sharing: says(cfg, spec.Name, "perSession")}
 		if at, ok := logincmd.ServerOf(configured); ok {
-			if s.Login = logins.Client(at).Stored; configured.Auth.Per == config.AuthPrincipal {
+			if s.Login = logins.Client(cfg, at).Stored; configured.Auth.Per == config.AuthPrincipal {
 				s.Accounts = func(ctx context.Context) ([]login.Connection, error) {
 					cfg, err := con.withSecrets(ctx, cfg, storecmd.Pointers...)
 					if err != nil {

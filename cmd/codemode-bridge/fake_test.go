@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv(badgeVariable) != "" {
+		if err := serveBadge(); err != nil {
+			fmt.Fprintln(os.Stderr, "badge:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if list := os.Getenv(listVariable); list != "" {
 		if err := serveList(list); err != nil {
 			fmt.Fprintln(os.Stderr, "listed tools:", err)

@@ -12,9 +12,7 @@ import (
 
 // logins are the logins of the user, and of each person.
 func logins(con *console) *logincmd.Logins {
-	return logincmd.Open(con.Env, func(ctx context.Context, place config.Audit) (logincmd.Documents, error) {
-		return storecmd.OpenDocuments(ctx, place)
-	})
+	return logincmd.Open(con.Env, logincmd.Kept{Logins: con.shared.Logins, Accounts: con.shared.Accounts})
 }
 
 // specsWithLogins is specs with the logins.

@@ -96,6 +96,11 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
 	p.logins.Serve(p.desk.pageAddress, false)
+	if lives == lasting {
+		p.logins.Move(func(server, file string) {
+			p.log.Info("the login at a server was moved from its file to the store, where all bridges have it", "server", server, "file", file)
+		})
+	}
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Hasty: lives != lasting, Changed: func() { p.views.Touch() }})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,

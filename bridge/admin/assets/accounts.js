@@ -1,11 +1,20 @@
 // Your accounts: connecting them at servers, and disconnecting.
 "use strict";
 
-// connectAccount sends the browser to the server's login, which sends it back here.
+// connectAccount sends the browser to the server's login, which sends it back here, or
+// keeps the token that was pasted.
 async function connectAccount(button) {
+	const server = button.dataset.server, field = button.parentElement.querySelector("input");
+	if (field && !field.value) return say(`paste a token for ${server} first`);
 	button.disabled = true;
 	try {
-		location.assign((await api("POST", "/api/accounts/connect", {server: button.dataset.server})).link);
+		if (field) {
+			await api("POST", "/api/accounts/connect", {server, token: field.value});
+			field.value = "";
+			say(`connected to ${server}`);
+			return refresh();
+		}
+		location.assign((await api("POST", "/api/accounts/connect", {server})).link);
 	} catch (error) {
 		button.disabled = false;
 		say(error.message);

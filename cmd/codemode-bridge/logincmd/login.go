@@ -38,12 +38,22 @@ type account struct {
 	person string
 }
 
-func (a *account) logIn(ctx context.Context, at login.Terminal) (login.Info, error) {
+func (a *account) logIn(ctx context.Context, con *Bridge, at login.Terminal) (login.Info, error) {
+	if a.pasted() {
+		token, err := con.ReadSecret(fmt.Sprintf("the token for %s (not shown): ", a.server.Name))
+		if err == nil {
+			err = a.at.Paste(ctx, a.person, token)
+		}
+		return login.Info{}, err
+	}
 	if a.at != nil {
 		return a.at.LogIn(ctx, a.person, at)
 	}
 	return a.client.LogIn(ctx, at)
 }
+
+// pasted reports whether a token is pasted, instead of a login in the browser.
+func (a *account) pasted() bool { return a.server.Type == config.KindStdio }
 
 func (a *account) logOut(ctx context.Context) (revoked bool, notRevoked, err error) {
 	if a.at != nil {
@@ -94,7 +104,7 @@ func (con *Bridge) loginClient(ctx context.Context, keeper *Logins, name, as str
 	switch {
 	case s.Unready != nil:
 		return nil, fmt.Errorf("reaching %s: %s", name, s.WhyUnready())
-	case s.Type != config.KindHTTP && s.Type != config.KindSSE:
+	case s.Type != config.KindHTTP && s.Type != config.KindSSE && !ok:
 		return nil, fmt.Errorf("%s is a server of type %s; only http and sse servers are logged in to (if its program gets a login by itself, %s waits for it)",
 			name, s.Type, con.Typed("servers test "+name))
 	case !ok:
@@ -107,7 +117,10 @@ func (con *Bridge) loginClient(ctx context.Context, keeper *Logins, name, as str
 	case as != "":
 		return nil, fmt.Errorf("all use one login at %s: --as is for a server with \"auth\": {\"per\": \"principal\"}", name)
 	default:
-		a.client = keeper.Client(at)
+		keeper.Move(func(server, file string) {
+			fmt.Fprintf(con.Err, "the login at %s was moved from %s to the store\n", server, file)
+		})
+		a.client = keeper.Client(cfg, at)
 	}
 	return a, nil
 }
@@ -120,7 +133,9 @@ func (con *Bridge) Login() *cobra.Command {
 		Use: "login name", Short: "Log in to a server in the browser", Args: cli.OneArg,
 		Long: "Opens the server's login in the browser and waits until it comes back to a port of this machine.\n" +
 			"A bridge that is running notices by itself. On a machine without a browser, use --no-browser:\n" +
-			"open the link elsewhere, and paste the address that the browser ends at.",
+			"open the link elsewhere, and paste the address that the browser ends at. Where each person has a token for a\n" +
+			"program (auth.env), it asks for the token at the terminal, or reads it from standard input.",
+		Example: "  codemode-bridge servers login linear\n  gh auth token | codemode-bridge servers login github --as ann",
 		RunE: func(c *cobra.Command, args []string) error {
 			keeper := con.Open()
 			defer keeper.Close()
@@ -128,7 +143,7 @@ func (con *Bridge) Login() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := a.logIn(c.Context(), login.Terminal{In: con.In, Out: con.Err, NoBrowser: noBrowser, Port: a.server.Auth.RedirectPort})
+			info, err := a.logIn(c.Context(), con, login.Terminal{In: con.In, Out: con.Err, NoBrowser: noBrowser, Port: a.server.Auth.RedirectPort})
 			if err != nil {
 				return fmt.Errorf("logging in to %s: %w", a.server.Name, err)
 			}
@@ -137,6 +152,10 @@ func (con *Bridge) Login() *cobra.Command {
 			}
 			if con.JSON {
 				return con.PrintJSON(loginShown(a, info))
+			}
+			if a.pasted() {
+				_, err = fmt.Fprintf(con.Out, "the token for %s is kept, and used%s\n", a.server.Name, a.whose())
+				return err
 			}
 			_, err = fmt.Fprintf(con.Out, "logged in to %s%s (%s)\n", a.server.Name, a.whose(), info.Describe())
 			return err
@@ -149,7 +168,7 @@ func (con *Bridge) Login() *cobra.Command {
 }
 
 func loginShown(a *account, i login.Info) map[string]any {
-	shown := map[string]any{"server": a.server.Name, "issuer": i.Issuer, "scopes": append([]string{}, i.Scopes...), "renews": i.Renews, "keyring": i.Keyring}
+	shown := map[string]any{"server": a.server.Name, "issuer": i.Issuer, "scopes": append([]string{}, i.Scopes...), "renews": i.Renews, "keyring": i.Keyring, "store": i.Shared}
 	if a.at != nil {
 		shown["person"] = a.person
 	}
@@ -185,7 +204,9 @@ func (con *Bridge) Logout() *cobra.Command {
 				return con.PrintJSON(map[string]any{"server": a.server.Name, "revoked": revoked})
 			}
 			text := "logged out of %s\n"
-			if !revoked && notRevoked == nil {
+			if a.pasted() {
+				text = "logged out of %s: the token is deleted here, and good until it is deleted where it was made\n"
+			} else if !revoked && notRevoked == nil {
 				text = "logged out of %s (its authorization server has no way to revoke a login)\n"
 			}
 			_, err = fmt.Fprintf(con.Out, text, a.server.Name)

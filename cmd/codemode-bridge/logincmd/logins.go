@@ -30,24 +30,29 @@ import (
 type Logins struct {
 	*login.Keeper
 
+	kept Kept
+
 	mu       sync.Mutex
 	cfg      *config.Config // the last that was authorized
+	decided  bool           // whether the store has the user's logins
+	shared   *login.Installation
+	moves    func(server, file string) // is told of logins that are moved to the store; nil: none may be
 	accounts *login.Accounts
-	docs     Documents // nil: not opened
-	openDocs func(ctx context.Context, place config.Audit) (Documents, error)
 	page     func() string // the address of the page; nil: there is none
 	named    bool          // whoever calls has a name
 }
 
-// Documents are where a store keeps small documents.
-type Documents interface {
-	Documents(kind string) documents.Store
-	Close() error
+// A Kept says where a configuration's logins are kept.
+type Kept struct {
+	// Logins returns the documents of a store with the logins that all use, which it
+	// encrypts; nil: they are in files of the user.
+	Logins func(cfg *config.Config) documents.Store
+	// Accounts returns those with the accounts of people.
+	Accounts func(cfg *config.Config) (store documents.Store, encrypted bool)
 }
 
-// Open opens the logins of a user; open opens the documents of a store when they are
-// needed. Close ends it.
-func Open(env config.Env, open func(ctx context.Context, place config.Audit) (Documents, error)) *Logins {
+// Open opens the logins of a user. Close ends it; what they are kept in stays the caller's.
+func Open(env config.Env, kept Kept) *Logins {
 	o := login.Options{Keyring: secrets.System(secrets.Logins)}
 	if kept, _ := env("CODEMODE_LOGINS"); kept == "file" {
 		o.Keyring = nil
@@ -55,7 +60,7 @@ func Open(env config.Env, open func(ctx context.Context, place config.Audit) (Do
 	if places, err := config.Paths(env); err == nil {
 		o.Dir = filepath.Join(places.StateDir, "logins")
 	}
-	return &Logins{Keeper: login.Open(o), openDocs: open}
+	return &Logins{Keeper: login.Open(o), kept: kept}
 }
 
 // Serve says where the page is, on which people connect their accounts, and whether
@@ -66,15 +71,34 @@ func (l *Logins) Serve(page func() string, named bool) {
 	l.page, l.named = page, named
 }
 
-// Close waits for renewals, and closes what was opened.
-func (l *Logins) Close() {
-	l.Keeper.Close()
+// Move has logins move from files to the store, where the configuration names one that
+// has them; told is told of each. It is for whoever goes on with the store from now on: others
+// leave the files to the bridge that runs with them.
+func (l *Logins) Move(told func(server, file string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.docs != nil {
-		_ = l.docs.Close() // every change was durable before
-		l.docs = nil
+	l.moves = told
+}
+
+// Client returns the login that all use at a server of the configuration. The store that
+// has them is the first configuration's: another takes effect at the next start.
+func (l *Logins) Client(cfg *config.Config, s login.Server) *login.Client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.decided {
+		l.decided = true
+		if store := l.kept.Logins(cfg); store != nil {
+			l.shared = l.Installation(login.InstallationOptions{
+				Configuration: cfg.ID, Open: func(context.Context) (documents.Store, []byte, error) { return store, nil, nil },
+				TakesOver: func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.moves != nil },
+				Took:      func(server, file string) { l.mu.Lock(); told := l.moves; l.mu.Unlock(); told(server, file) },
+			})
+		}
 	}
+	if l.shared != nil {
+		return l.shared.Client(s)
+	}
+	return l.Keeper.Client(s)
 }
 
 // ServerOf converts a server of the configuration for package login; ok is false if it
@@ -82,6 +106,9 @@ func (l *Logins) Close() {
 func ServerOf(s *config.Server) (_ login.Server, ok bool) {
 	if s.Unready != nil || s.Auth.Type != config.AuthPerson && s.Auth.Type != config.AuthCredentials {
 		return login.Server{}, false
+	}
+	if s.Type == config.KindStdio { // a token is for a variable of a server, whatever its program is
+		return login.Server{Name: s.Name, URL: "variable " + s.Auth.Env, Pasted: true}, true
 	}
 	return login.Server{
 		Name: s.Name, URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
@@ -99,9 +126,9 @@ func (l *Logins) Authorize(cfg *config.Config, specs []upstream.Spec) []upstream
 		case !ok:
 		case s.Auth.Per == config.AuthPrincipal:
 			all := l.At(cfg, at)
-			specs[i].Auth = persons{all.Lister(), all}
+			specs[i].Auth, specs[i].TokenEnv = persons{all.Lister(), all}, s.Auth.Env
 		default:
-			specs[i].Auth = l.Client(at)
+			specs[i].Auth = l.Client(cfg, at)
 		}
 	}
 	return specs
@@ -134,24 +161,17 @@ func (l *Logins) At(cfg *config.Config, s login.Server) *login.AccountsAt {
 	return l.accounts.At(s)
 }
 
-// open opens the documents of the store: where it is in files, they are encrypted under
-// the file accounts.key beside them, which only the user may read.
-func (l *Logins) open(ctx context.Context) (documents.Store, []byte, error) {
+// open opens the documents with the accounts: where the store is in files, they are
+// encrypted under the file accounts.key beside it, which only the user may read.
+func (l *Logins) open(context.Context) (documents.Store, []byte, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	place := l.cfg.Audit
-	if l.docs == nil {
-		docs, err := l.openDocs(ctx, place)
-		if err != nil {
-			return nil, nil, err
-		}
-		l.docs = docs
-	}
-	store := l.docs.Documents("accounts")
-	if !place.Store.IsZero() {
+	cfg := l.cfg
+	l.mu.Unlock()
+	store, encrypted := l.kept.Accounts(cfg)
+	if encrypted {
 		return store, nil, nil
 	}
-	key, err := keyIn(filepath.Join(filepath.Dir(place.Path), "accounts.key"))
+	key, err := keyIn(filepath.Join(filepath.Dir(cfg.Audit.Path), "accounts.key"))
 	return store, key, err
 }
 

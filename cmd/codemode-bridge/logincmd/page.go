@@ -36,7 +36,8 @@ func NewPage(ctx context.Context, o PageOptions) *Page {
 
 // Begin begins the login that all use at a server.
 func (l *Page) Begin(ctx context.Context, server, by string) (string, error) {
-	s := l.o.Config().Servers[server]
+	cfg := l.o.Config()
+	s := cfg.Servers[server]
 	if s == nil || s.Auth.Per == config.AuthPrincipal {
 		return "", login.ErrNoLogin
 	}
@@ -44,7 +45,7 @@ func (l *Page) Begin(ctx context.Context, server, by string) (string, error) {
 	if !ok {
 		return "", login.ErrNoLogin
 	}
-	client := l.o.Logins.Client(at)
+	client := l.o.Logins.Client(cfg, at)
 	waiting, cancel := context.WithTimeout(l.ctx, login.WaitTime)
 	l.replace(server, cancel) // frees its port, which the next may need
 	back, err := login.Listen(s.Auth.RedirectPort != 0, cmp.Or(s.Auth.RedirectPort, client.Redirect()))

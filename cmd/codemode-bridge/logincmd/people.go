@@ -56,7 +56,7 @@ func (p People) List(ctx context.Context, who approval.Approver) (all []login.Co
 			p.Log.Warn("reading an account", "server", name, "err", err)
 			c.Ended = true
 		}
-		c.Server = name
+		c.Server, c.Pasted = name, cfg.Servers[name].Type == config.KindStdio
 		all = append(all, c)
 	}
 	return all, nil
@@ -76,6 +76,15 @@ func (p People) Begin(ctx context.Context, who approval.Approver, server, redire
 		_, err := attempt.Finish(ctx, redirect+"?"+returned)
 		return err
 	}, nil
+}
+
+// Paste connects somebody's account by a token that they made.
+func (p People) Paste(ctx context.Context, who approval.Approver, server, token string) error {
+	at, err := p.at(p.Config(), server)
+	if err != nil {
+		return err
+	}
+	return at.Paste(ctx, p.Person(who), token)
 }
 
 // Disconnect deletes somebody's account.

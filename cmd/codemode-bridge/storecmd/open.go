@@ -14,7 +14,6 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/documents"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/bridge/replica"
@@ -108,35 +107,6 @@ func OpenRequests(ctx context.Context, place config.Audit) (Requests, error) {
 	}
 	return r, nil
 }
-
-// Documents are small documents that are read and replaced as a whole. Where the store is a
-// database, all bridges with it share them.
-type Documents interface {
-	// Documents returns those of one kind.
-	Documents(kind string) documents.Store
-	Close() error
-}
-
-// OpenDocuments opens the documents of a store, and makes their place if there is none.
-func OpenDocuments(ctx context.Context, place config.Audit) (Documents, error) {
-	if !InDatabase(place) {
-		return folders(filepath.Join(filepath.Dir(place.Path), "documents")), nil
-	}
-	d, err := pgstore.OpenDocuments(ctx, Database(place))
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// folders keep the documents of each kind in a folder of their own.
-type folders string
-
-func (f folders) Documents(kind string) documents.Store {
-	return documents.Folder(filepath.Join(string(f), kind))
-}
-
-func (folders) Close() error { return nil }
 
 // A State is what opening the records shows; see doctor.LogState.
 type State struct {

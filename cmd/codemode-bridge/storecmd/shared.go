@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -31,12 +33,18 @@ type Shared struct {
 	// place returns the store of the configuration that is in force, with its secrets.
 	place func(context.Context, *config.Config) (config.Audit, error)
 
-	mu    sync.Mutex
-	open  map[string]*pgstore.Documents // by the address and key
-	fault map[string]fault              // why one could not be opened
+	life context.Context // of what is being opened
+	end  context.CancelFunc
+
+	mu   sync.Mutex
+	open map[string]*opened // by the address and key
 }
 
-type fault struct {
+// An opened is the documents of a database, or why they could not be opened; both are
+// known once done is closed.
+type opened struct {
+	done chan struct{}
+	*pgstore.Documents
 	err error
 	at  time.Time
 }
@@ -48,40 +56,63 @@ const openAgain = 2 * time.Second
 // NewShared returns a Shared without connections. place returns the store of the
 // configuration that is in force where cfg is given, with its secrets.
 func NewShared(place func(ctx context.Context, cfg *config.Config) (config.Audit, error)) *Shared {
-	return &Shared{place: place, open: map[string]*pgstore.Documents{}, fault: map[string]fault{}}
+	s := &Shared{place: place, open: map[string]*opened{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
 }
 
-// Close ends the connections.
+// Close ends the connections. It is called once, when nothing uses them any more.
 func (s *Shared) Close() (err error) {
+	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at, d := range s.open {
-		err = errors.Join(err, d.Close())
+	for at, o := range s.open {
+		<-o.done
+		if o.err == nil {
+			err = errors.Join(err, o.Close())
+		}
 		delete(s.open, at)
 	}
 	return err
 }
 
+// at returns the documents of a database. They are opened once for all who ask, who wait
+// no longer than their own contexts last.
 func (s *Shared) at(ctx context.Context, place config.Audit) (*pgstore.Documents, error) {
-	o := Database(place)
-	at := o.URL + "\n" + string(o.Secret) + "\n" + o.SecretFile
+	if !InDatabase(place) {
+		return nil, errors.New("the edit of the configuration that names the store waits for an approver")
+	}
+	o := s.opening(Database(place))
+	select {
+	case <-o.done:
+		return o.Documents, o.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for the store: %w", context.Cause(ctx))
+	}
+}
+
+func (s *Shared) opening(with pgstore.Options) *opened {
+	at := with.URL + "\n" + string(with.Secret) + "\n" + with.SecretFile
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d := s.open[at]; d != nil {
-		return d, nil
-	}
-	if last := s.fault[at]; last.err != nil && time.Since(last.at) < openAgain {
-		return nil, last.err
-	}
-	d, err := pgstore.OpenDocuments(ctx, o)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.fault[at] = fault{err, time.Now()}
+	if last := s.open[at]; last != nil {
+		select {
+		case <-last.done:
+			if last.err == nil || time.Since(last.at) < openAgain {
+				return last
+			}
+		default:
+			return last
 		}
-		return nil, err
 	}
-	s.open[at] = d
-	return d, nil
+	o := &opened{done: make(chan struct{})}
+	s.open[at] = o
+	go func() {
+		defer close(o.done)
+		o.Documents, o.err = pgstore.OpenDocuments(s.life, with)
+		o.at = time.Now()
+	}()
+	return o
 }
 
 // Documents returns the documents of one kind that belong to a configuration that shares
@@ -108,6 +139,25 @@ func (s *Shared) Confirmed(cfg *config.Config) confirmed.Documents {
 	return s.Documents("confirmed", cfg)
 }
 
+// Logins returns where bridges keep the logins that all use at servers; nil if they stay in
+// the files of each user.
+func (s *Shared) Logins(cfg *config.Config) documents.Store {
+	if !Shares(cfg) {
+		return nil
+	}
+	return s.Documents("logins", cfg)
+}
+
+// Accounts returns where the accounts of people are kept. encrypted reports whether the
+// store encrypts them itself.
+func (s *Shared) Accounts(cfg *config.Config) (_ documents.Store, encrypted bool) {
+	const kind = "accounts" // of every configuration: their names say of which
+	if !InDatabase(cfg.Audit) {
+		return documents.Folder(filepath.Join(filepath.Dir(cfg.Audit.Path), "documents", kind)), false
+	}
+	return &later{shared: s, cfg: cfg, kind: kind}, true
+}
+
 // Portable returns what tells each server of a configuration on any machine, by name.
 func Portable(cfg *config.Config, env config.Env) map[string]string {
 	are := make(map[string]string, len(cfg.Servers))
@@ -129,15 +179,19 @@ type later struct {
 
 func (l *later) store(ctx context.Context) (documents.Store, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.place == nil {
+	is := l.place
+	l.mu.Unlock()
+	if is == nil { // nobody waits for another who reads secrets
 		place, err := l.shared.place(ctx, l.cfg)
 		if err != nil {
 			return nil, err
 		}
-		l.place = &place
+		is = &place
+		l.mu.Lock()
+		l.place = is
+		l.mu.Unlock()
 	}
-	d, err := l.shared.at(ctx, *l.place)
+	d, err := l.shared.at(ctx, *is)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +220,15 @@ func (l *later) Change(ctx context.Context, name string, change func([]byte) ([]
 		return err
 	}
 	return d.Change(ctx, name, change)
+}
+
+// Discard removes a document, whatever its body is. See [documents.Discard].
+func (l *later) Discard(ctx context.Context, name string) error {
+	d, err := l.store(ctx)
+	if err != nil {
+		return err
+	}
+	return documents.Discard(ctx, d, name)
 }
 
 // Watch begins as soon as the store can be opened. What changed before that is told once.

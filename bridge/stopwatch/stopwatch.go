@@ -1,0 +1,49 @@
+// Package stopwatch has timeouts of contexts that can be paused, as while a person is asked.
+package stopwatch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A watch ends a context when its time is up, and can be paused.
+type watch struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	left    time.Duration
+	running time.Time // since when the timer has been running
+	held    int
+}
+
+type key struct{}
+
+// WithTimeout is context.WithTimeoutCause with a timeout that [Hold] pauses.
+func WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watch{left: d, running: time.Now()}
+	w.timer = time.AfterFunc(d, func() { cancel(cause) })
+	return context.WithValue(ctx, key{}, w), func() { w.timer.Stop(); cancel(nil) }
+}
+
+// Hold pauses the timeout of a context, if it has one, until resume is called. Several may
+// hold it at once.
+func Hold(ctx context.Context) (resume func()) {
+	w, ok := ctx.Value(key{}).(*watch)
+	if !ok {
+		return func() {}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held++; w.held == 1 && w.timer.Stop() {
+		w.left -= time.Since(w.running)
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.held--; w.held == 0 && w.left > 0 {
+			w.running = time.Now()
+			w.timer.Reset(w.left)
+		}
+	}
+}
