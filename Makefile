@@ -34,7 +34,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include ./bridge/instance ./bridge/learned \
 	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics ./bridge/notify ./bridge/observed \
 	./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica \
-	./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/takeover ./bridge/turns \
+	./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/takeover ./bridge/trace ./bridge/turns \
 	./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace \
 	./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/policycmd ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd \
 	./cmd/codemode-bridge/storecmd ./cmd/codemode-bridge/upstreams ./profiles ./profiles/flow ./profiles/known ./profiles/templates ./sandbox \

@@ -240,6 +240,9 @@ type Server struct {
 	Known string `json:"known,omitempty" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
+	// Trace says whether the server is told which trace a call belongs to; nil: unless a tool
+	// of it is labelled untrusted.
+	Trace *bool `json:"trace,omitempty"`
 	// NewTools and ChangedTools say what becomes of tools that nobody has
 	// accepted as they are; those of the Config where the file says nothing.
 	NewTools     Reaction `json:"newTools" expand:"no"`

@@ -107,6 +107,17 @@ func addedServer(is *config.Server) (why []string) {
 	return why
 }
 
+// traced ranks what a configuration says of telling a server of traces.
+func traced(s *config.Server) int {
+	switch {
+	case s.Trace == nil:
+		return 1
+	case *s.Trace:
+		return 2
+	}
+	return 0
+}
+
 // given says which secrets a new server gets: whoever may only write the file must not
 // have them sent to an address of their own.
 func given(cfg *config.Config, name string) (why []string) {
@@ -139,6 +150,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	}
 	if modelRights(is.Sampling) > modelRights(was.Sampling) {
 		why = append(why, "sampling "+string(is.Sampling)+" instead of "+string(was.Sampling))
+	}
+	if traced(is) > traced(was) {
+		why = append(why, "it may be told which trace its calls belong to")
 	}
 	if is.Elicitation == config.ElicitationAsk && was.Elicitation == config.ElicitationDeny {
 		why = append(why, "it may ask people something")

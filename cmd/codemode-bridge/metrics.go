@@ -8,7 +8,9 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/metrics"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/telemetry"
 )
 
 // newMetrics counts what a lasting bridge does, and nothing if the configuration names no
@@ -23,6 +25,20 @@ func newMetrics(p *parts, m config.Metrics, lives lifetime) *metrics.Metrics {
 	})
 	p.recorder.Observe(counts.Recorded)
 	return counts
+}
+
+// newTraces exports the spans of runs where the environment says so. A mistake in it costs
+// the traces and nothing else.
+func newTraces(ctx context.Context, p *parts, lives lifetime) (*telemetry.Export, *trace.Tracer) {
+	if lives == resting {
+		return nil, nil
+	}
+	getenv := func(name string) string { value, _ := p.env(name); return value }
+	traces, tracer, err := telemetry.Open(ctx, telemetry.Options{Getenv: getenv, Version: version, Logger: p.log, Passes: (&telemetry.Passing{Config: p.config}).To})
+	if err != nil {
+		p.log.Warn("runs are not traced", "err", err)
+	}
+	return traces, tracer
 }
 
 // serveMetrics serves the metrics, if there are any, until ctx ends. A bridge whose
