@@ -291,7 +291,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
-	res, err := s.goOn(ctx, req, args.Run, s.claimantOf(ctx, req, args.Resume), true)
+	res, err := s.goOn(rpc.Traced(ctx, req), req, args.Run, s.claimantOf(ctx, req, args.Resume), true)
 	switch {
 	case errors.Is(err, ErrNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed here; it ended long ago, never was, or began in another session: then eval_resume takes the resume of its paused answer as well", args.Run)), nil

@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/sandbox"
 )
 
@@ -31,6 +32,7 @@ type beginning struct {
 	// Configuration is the one that the run belongs to.
 	Configuration gate.Configuration `json:"configuration,omitzero"`
 	gate.Surroundings
+	Trace trace.Context `json:"trace,omitzero"` // of its first eval span
 	// Secret is the SHA-256 of what lets somebody without a principal go on with
 	// the run from another session.
 	Secret []byte `json:"secret,omitempty"`
@@ -48,7 +50,7 @@ func (rn *runner) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.profiles = func() []string { return rn.roster.addedProfiles(r.session) }
 	r.journal.names = r.names.All
 	r.journal.began = func() ledger.JournalEntry {
-		b.Surroundings = r.gate.Surroundings
+		b.Surroundings, b.Trace = r.gate.Surroundings, r.trace.First()
 		body, err := json.Marshal(b)
 		if err != nil {
 			rn.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read

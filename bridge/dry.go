@@ -18,16 +18,7 @@ import (
 )
 
 // A Step is one call of a run that is looked at again.
-type Step struct {
-	Call   int             `json:"call"`
-	Name   string          `json:"name"`
-	Args   json.RawMessage `json:"args,omitempty"`
-	Line   int             `json:"line,omitempty"`
-	Time   time.Time       `json:"time"`             // that the script saw when it got the answer
-	State  string          `json:"state"`            // done, failed, refused or unknown, or answered if it was none of the gate's
-	Value  json.RawMessage `json:"value,omitempty"`  // what the script got
-	Thrown string          `json:"thrown,omitempty"` // or the error
-}
+type Step = replay.Step
 
 // Replay runs the script of a run again against its journal and returns what
 // the run's eval tool answered. Nothing is called and nothing written: each
@@ -75,13 +66,6 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 
 var errNoJournal = errors.New("no journal of this run is kept: journals go with their runs unless runs.keep is set")
 
-// A noAnswerError says where the journal ends of a run that has not ended itself.
-type noAnswerError struct{ call sandbox.Call }
-
-func (e *noAnswerError) Error() string {
-	return fmt.Sprintf("the journal ends here: call %d (%s) has no answer in it", e.call.Number, e.call.Name)
-}
-
 // An onlooker serves the script of a run that is looked at again.
 type onlooker struct {
 	*workerHost
@@ -108,7 +92,7 @@ func (o *onlooker) Call(ctx context.Context, c sandbox.Call, settle func(sandbox
 // may end without it, when it does nothing else for a while.
 func (o *onlooker) lacks(c sandbox.Call) {
 	if !o.ended {
-		(*run)(o.workerHost).stop(&noAnswerError{c})
+		(*run)(o.workerHost).stop(&replay.NoAnswerError{Call: c.Number, Name: c.Name})
 		return
 	}
 	time.AfterFunc(replay.Patience, func() {
@@ -116,7 +100,7 @@ func (o *onlooker) lacks(c sandbox.Call) {
 		switch {
 		case o.ctx.Err() != nil: // it is over
 		case waits:
-			(*run)(o.workerHost).stop(&noAnswerError{c})
+			(*run)(o.workerHost).stop(&replay.NoAnswerError{Call: c.Number, Name: c.Name})
 		default:
 			o.lacks(c)
 		}

@@ -10,6 +10,7 @@ import (
 	who "codemode-bridge/bridge/principal"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/surface"
+	"codemode-bridge/bridge/trace"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,6 +20,7 @@ import (
 // client gives up. A request that carries a state is one that comes back with
 // answers: it attaches to the run that the state names.
 func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile string) (*mcp.CallToolResult, error) {
+	ctx = rpc.Traced(ctx, req)
 	if text := req.Params.RequestState; text != "" {
 		st, err := s.seal.Open(text, principal(req), rpc.CallDigest(req), s.o.Now())
 		if err != nil {
@@ -45,7 +47,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		return surface.Refused(errors.Is(err, ErrClosed), "the same script is paused, and does not go on: "+err.Error())
 	}
 	if r == nil {
-		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: rpc.TraceOf(req)}, rpc.Caller(ctx, req.Extra), args, nil); err != nil {
+		if r, err = s.runner.start(ctx, sess, gate.Origin{Profile: profile, Reach: reach(req)}, rpc.Caller(ctx, req.Extra), args, nil); err != nil {
 			return surface.Refused(errors.Is(err, ErrClosed), err.Error())
 		}
 	}
@@ -87,7 +89,7 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client, Profile: profile}, scoped{scope: scope(s.o.Gate.View(), profile, may)})
+	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client, Profile: profile, TraceID: trace.Of(rpc.Traced(ctx, req)).TraceID()}, scoped{scope: scope(s.o.Gate.View(), profile, may)})
 	if err != nil {
 		return failure(err.Error()), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/bridge/workspace"
@@ -24,8 +25,9 @@ type Upstreams interface {
 	Status() []upstream.Status
 }
 
-// Where says where runs work, and for whom.
+// Where says where runs work, for whom, and where that is traced.
 type Where struct {
+	Tracer *trace.Tracer // nil: nowhere
 	// Access, if not nil, returns who may see and call what now; nil rules are no rules.
 	Access func() *access.Rules
 	// Folder is where the servers run that have no folder of their own; empty if

@@ -131,9 +131,10 @@ func (rn *runner) runAgain(ctx context.Context, id string, lease int64, p past, 
 		o.Reach = r.reach(p.Reach)
 	}
 	r.unasked = c.unasked
-	r.identify(&o, evalArgs{Code: p.Code, Input: p.Input})
+	r.identify(ctx, &o, evalArgs{Code: p.Code, Input: p.Input}, p.Trace)
 	var err error
 	if r.gate, err = rn.o.Gate.Resume(ctx, o, (*gateHost)(r), p.Started, c.by); err != nil {
+		r.trace.End(ledger.Stopped)
 		sess.sandbox.Close()
 		return nil, err
 	}

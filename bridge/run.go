@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/surface"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -35,6 +36,7 @@ type run struct {
 	profile string
 	secret  seal.Secret
 	gate    *gate.Run
+	trace   *trace.Run // nil: it is not traced
 	ctx     context.Context
 	cancel  context.CancelCauseFunc // of ctx; see update
 	journal *journal                // nil: none is kept
@@ -52,9 +54,12 @@ type run struct {
 	slots lifecycle.Slots
 	yield func(call int) // has the worker's other calls go on while one waits
 
-	made, answered atomic.Int64 // calls
-	emitted        handles.Emitted
+	counts
+	emitted handles.Emitted
 }
+
+// counts are of calls.
+type counts struct{ made, answered atomic.Int64 }
 
 // An owner is who may come back for a run.
 type owner struct {
@@ -219,6 +224,7 @@ var (
 
 // Preview keeps what could be read from the script before it ran.
 func (h *workerHost) Preview(report analysis.Report) {
+	defer h.trace.Previewed()
 	if err := h.gate.Preview(context.WithoutCancel(h.ctx), report); err != nil {
 		h.runner.o.Logger.Error("recording a preview", "run", h.id, "err", err)
 	}
@@ -250,7 +256,7 @@ func (h *workerHost) Call(ctx context.Context, c sandbox.Call, settle func(sandb
 	case errors.Is(err, gate.ErrSuspended):
 		return // the run goes on elsewhere, and with it this call
 	case err != nil:
-		reply = sandbox.Reply{Err: thrown(err)}
+		reply = sandbox.Reply{Err: thrown(err, r.gate.TraceID)}
 	}
 	reply.Time = r.runner.o.Now()
 	r.count(0, 1) // before the script moves, which may tell at once that it is idle again
@@ -302,7 +308,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call, known replay.Found) (sa
 		return sandbox.Reply{}, err
 	}
 	if err != nil {
-		reply = sandbox.Reply{Err: thrown(err)}
+		reply = sandbox.Reply{Err: thrown(err, r.gate.TraceID)}
 	}
 	if r.journal != nil {
 		s.setReply(reply)
@@ -356,7 +362,7 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply
 		got, err = on.value(answer)
 	}
 	if err != nil {
-		got = sandbox.Reply{Err: thrown(err)}
+		got = sandbox.Reply{Err: thrown(err, r.gate.TraceID)}
 	}
 	r.emitted.Saw(on.Made)
 	return scriptReply{got, on.Made}
@@ -446,8 +452,8 @@ func (r *run) explain(err error) error {
 	return err
 }
 
-// thrown is err as the script sees it.
-func thrown(err error) *sandbox.ReplyError {
+// thrown is err as the script sees it, in a run of a trace.
+func thrown(err error, trace string) *sandbox.ReplyError {
 	fields := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
 		if err != nil {
@@ -463,8 +469,7 @@ func thrown(err error) *sandbox.ReplyError {
 	var tool *toolError
 	switch {
 	case errors.As(err, &denied):
-		return &sandbox.ReplyError{Name: "ToolCallDeniedError", Message: denied.Message, Fields: fields(map[string]any{
-			"toolName": denied.Tool, "reason": denied.Reason, "retryable": denied.Retryable()})}
+		return &sandbox.ReplyError{Name: "ToolCallDeniedError", Message: denied.Message, Fields: fields(denied.Fields(trace))}
 	case errors.As(err, &args):
 		return &sandbox.ReplyError{Name: "ArgumentError", Message: args.Message, Fields: fields(map[string]any{
 			"tool": args.Tool, "path": args.Path, "declaration": args.Declaration})}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -21,6 +22,7 @@ import (
 	"codemode-bridge/bridge/lifecycle"
 	who "codemode-bridge/bridge/principal"
 	"codemode-bridge/bridge/seal"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 )
@@ -52,7 +54,7 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 	o.Folder = rn.o.Folder()
 	o.Workspace = rn.o.Workspace(ctx, sess.conn, sess.remote || o.Reach == gate.ByApprovers)
 	o.Reach = r.reach(o.Reach)
-	r.identify(&o, args)
+	r.identify(ctx, &o, args, trace.Context{})
 	if analysis.Enumerates(args.Code) {
 		rn.o.Gate.Gather(ctx)
 	}
@@ -70,6 +72,7 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 		err = r.gate.Flush(r.ctx) // whoever starts it is told its id at once
 	}
 	if err != nil {
+		r.trace.End(ledger.Stopped)
 		r.stop(err)
 		return nil, err
 	}
@@ -93,8 +96,11 @@ func (rn *runner) newRun(id string, sess *session, principal who.Principal, prof
 	return r
 }
 
-// identify puts into an origin what it has of the run.
-func (r *run) identify(o *gate.Origin, args evalArgs) {
+// identify puts into an origin what it has of the run, whose spans begin; first is where
+// those of an earlier part did.
+func (r *run) identify(ctx context.Context, o *gate.Origin, args evalArgs, first trace.Context) {
+	r.trace = r.runner.o.Tracer.Begin(ctx, trace.Origin{Run: r.id, Session: r.session.id, Profile: o.Profile, First: first})
+	o.Span, o.TraceID = r.trace.Step(), cmp.Or(r.trace.ID(), trace.Of(ctx).TraceID())
 	o.ID, o.Session, o.Client, o.Requester, o.Brief = r.id, r.session.id, r.session.client, r.principal, r.session.brief
 	o.Script, o.Input, o.Names = args.Code, args.Input, &r.names
 	o.CallTimeout = time.Duration(deref(r.limits.profile.Call))
@@ -120,6 +126,7 @@ func (rn *runner) script(r *run, args evalArgs, names *sandbox.Names) sandbox.Sc
 // launch has a run under way, in a goroutine of its own.
 func (rn *runner) launch(r *run, script sandbox.Script) error {
 	if err := rn.roster.enter(r, r.access()); err != nil {
+		r.trace.End(ledger.Stopped)
 		r.stop(err)
 		if r.replay != nil { // it stays as it was
 			return err
@@ -149,6 +156,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 			if r.replay == nil { // else it begins once it is where it was
 				r.update(lifecycle.Event{Kind: lifecycle.Begins})
 			}
+			r.trace.Starts()
 			r.end.result, r.end.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
 			done()
 		}
@@ -158,6 +166,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 	}
 	r.conclude(ctx)
 	if !r.update(lifecycle.Event{Kind: lifecycle.Ends}) && !rn.finishSuspension(ctx, r) {
+		r.trace.End(trace.Paused)
 		return // it goes on elsewhere
 	}
 	why := ""
@@ -169,6 +178,7 @@ func (rn *runner) carryOut(r *run, script sandbox.Script) {
 		r.end = end{err: err}
 		r.emitted.Withhold(r.session.handles)
 	}
+	r.trace.End(outcomeOf(r.end.err))
 }
 
 // conclude corrects how the script of a run ended: if ctx has ended, it was

@@ -63,6 +63,15 @@ type DeniedError struct {
 func (e *DeniedError) Error() string { return e.Message }
 func (e *DeniedError) Unwrap() error { return e.Err }
 
+// Fields are what a script sees of the denial besides its message, in a run of a trace.
+func (e *DeniedError) Fields(trace string) map[string]any {
+	all := map[string]any{"toolName": e.Tool, "reason": e.Reason, "retryable": e.Retryable()}
+	if trace != "" {
+		all["traceId"] = trace
+	}
+	return all
+}
+
 // Retryable reports whether the same call may pass if its run makes it again
 // later. If not, it is refused without asking.
 func (e *DeniedError) Retryable() bool {

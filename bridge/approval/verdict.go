@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -189,4 +190,25 @@ func unanswered(why error) Verdict {
 func (v Verdict) withEdit(r Request) Verdict {
 	v.EditedArgs, v.Edited = r.EditedArgs(v.Args), v.Args != nil
 	return v
+}
+
+// StopsRun is why a run ends whose person denied a call and stopped the run.
+func (v Verdict) StopsRun() error {
+	why := "the person who was asked said no and stopped the script"
+	if v.Text != "" {
+		why += "; they wrote: " + strconv.Quote(v.Text)
+	}
+	return &StoppedError{By: v.Who(), Why: why}
+}
+
+// Became says in a word what became of a question with this verdict, whose run may have been
+// suspended meanwhile.
+func (v Verdict) Became(suspended bool) string {
+	switch {
+	case suspended:
+		return "suspended"
+	case v.Approve:
+		return "approved"
+	}
+	return "denied"
 }

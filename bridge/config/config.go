@@ -240,6 +240,9 @@ type Server struct {
 	Known string `json:"known,omitempty" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
+	// Trace says whether the server is told which trace a call belongs to; nil: unless a tool
+	// of it is labelled untrusted.
+	Trace *bool `json:"trace,omitempty"`
 	// NewTools and ChangedTools say what becomes of tools that nobody has
 	// accepted as they are; those of the Config where the file says nothing.
 	NewTools     Reaction `json:"newTools" expand:"no"`
@@ -380,6 +383,8 @@ type Audit struct {
 	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
 	// KeepRows is how many records are kept; 0 keeps them all.
 	KeepRows int `json:"keepRows,omitempty" range:"100..1000000000"`
+	// Push says who gets the records as well.
+	Push Push `json:"push,omitzero" expand:"yes"`
 	// Store and StoreKey are those of the Config.
 	Store    Value `json:"-"`
 	StoreKey Value `json:"-"`
@@ -590,6 +595,7 @@ func build(src *strict.Source, tree hujson.Value, env Env, policy []profiles.Opt
 	check.sandbox()
 	check.http()
 	checkMetrics(check)
+	checkPush(check, &check.config.Audit.Push)
 	check.scripts()
 	check.audit()
 	check.approvals()

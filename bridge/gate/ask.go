@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -112,7 +111,9 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 			return approval.Verdict{}, unrecorded(c, err)
 		}
 		r.host.Asks(c.Number)
+		_, end := c.span(ctx, r, stepWait)
 		verdict, err = r.gate.broker.Ask(ctx, question)
+		end(verdict.Became(r.host.Suspended()))
 	}
 	c.unused()
 	c.verdict = &verdict
@@ -146,7 +147,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		return verdict, denied(c, approval.Expired, "")
 	}
 	if verdict.Stop {
-		r.host.Stop(stopped(verdict))
+		r.host.Stop(verdict.StopsRun())
 	}
 	return verdict, nil
 }
@@ -206,7 +207,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		return unrecorded(c, lost)
 	}
 	if verdict.Stop {
-		r.host.Stop(stopped(verdict))
+		r.host.Stop(verdict.StopsRun())
 	}
 	return answered(c, verdict)
 }
@@ -239,15 +240,6 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 		return refusal
 	}
 	return nil
-}
-
-// stopped says why a run ends whose person denied a call and stopped the run.
-func stopped(no approval.Verdict) error {
-	why := "the person who was asked said no and stopped the script"
-	if no.Text != "" {
-		why += "; they wrote: " + strconv.Quote(no.Text)
-	}
-	return &approval.StoppedError{By: no.Who(), Why: why}
 }
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")

@@ -247,6 +247,8 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	var wrong *ArgumentError
 	judge := func() {
+		_, end := made.span(ctx, r, stepDecide)
+		defer func() { end(made.decision.Disposition.String()) }()
 		if g.decided != nil {
 			defer func(began time.Time) { g.decided(time.Since(began)) }(time.Now())
 		}
@@ -286,8 +288,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	started := g.now()
 	made.landed = g.met.move(view, r.Session, made)
-	reply, err := g.send(fenced, view, r, made)
-	return r.finish(ctx, made, reply, err, g.now().Sub(started))
+	sending, end := made.span(fenced, r, made.method())
+	reply, err := g.send(sending, view, r, made)
+	return r.finish(ctx, made, reply, err, g.now().Sub(started), end)
 }
 
 // consult asks people about a call for as long as policy says ask, and decides again after

@@ -50,13 +50,14 @@ func (c *call) intent() ledger.Record {
 }
 
 // finish records how a sent call ended, and makes its answer.
-func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
+func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration, end func(how string)) (Answer, error) {
 	defer r.host.Returns(c.Number)
 	var answer Answer
 	var rec ledger.Record
 	r.gate.inTurn(ctx, r, func() {
 		answer, rec, err = r.outcome(c, reply, err)
 		rec.Duration = took
+		end(rec.Outcome)
 		answer.Reply = c.reply(answer, err)
 	})
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))

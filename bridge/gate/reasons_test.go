@@ -144,7 +144,7 @@ func TestStoppedSaysWhatWasWritten(t *testing.T) {
 		"":              "the person who was asked said no and stopped the script",
 		"not \"now\"\n": `the person who was asked said no and stopped the script; they wrote: "not \"now\"\n"`,
 	} {
-		if got := stopped(approval.Verdict{Text: text}).Error(); got != want {
+		if got := (approval.Verdict{Text: text}).StopsRun().Error(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,8 +31,10 @@ type Origin struct {
 	// Requester is whose run it is, as far as the bridge can tell: the name of
 	// the client's token.
 	Requester string
-	// TraceID is the client's own trace of what started the run; empty if it has none.
+	// TraceID is the trace that the run belongs to, the client's own if it has one. Span, if
+	// not nil, begins the span of a step of a call, as package trace has it.
 	TraceID string
+	Span    func(ctx context.Context, step, server, tool string, call int) (in context.Context, end func(how string))
 	// Script and Input are what is run, for the record; Name is the saved
 	// script's, if it is one.
 	Script string
@@ -149,7 +150,7 @@ func (g *Gate) run(o Origin, h Host) *Run {
 	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
 	r.trail = ledger.NewTrail(g.recorder, r.fill, h.Withholds(), func(err error) { h.Stop(unwritten(err)) })
 	data{r}.begins(g.View(), resumed)
-	r.secrets.learn(inputArgs(r.Input), r.recordOptions())
+	r.secrets.learn(canon.Member("input", r.Input), r.recordOptions())
 	return r
 }
 
@@ -163,21 +164,9 @@ func (r *Run) startRecord() ledger.Record {
 		rec.Script = canon.EscapeLines(r.redact(r.Script))
 	}
 	if len(r.Input) > 0 {
-		rec.Input = canon.Display(inputArgs(r.Input), r.recordOptions()).JSON
+		rec.Input = canon.Display(canon.Member("input", r.Input), r.recordOptions()).JSON
 	}
 	return rec
-}
-
-// inputArgs returns the input of a script as the member of an object.
-func inputArgs(input json.RawMessage) canon.Args {
-	if len(input) == 0 {
-		return canon.Args{}
-	}
-	args, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, input))
-	if err != nil {
-		args, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
-	}
-	return args
 }
 
 // Preview notes the calls that could be read from the script before it ran. They are
@@ -211,7 +200,7 @@ func notePreview(r *Run, report analysis.Report) ([]byte, error) {
 	o := r.recordOptions()
 	for i := range report.Calls {
 		site := &report.Calls[i]
-		site.Name, site.Args = canon.Escape(r.redact(site.Name)), shownLiterals(site.Args, o)
+		site.Name, site.Args = canon.Escape(r.redact(site.Name)), canon.ShowObject(site.Args, maxLiterals, o)
 	}
 	r.mu.Lock()
 	r.preview, r.sites = report, sites
@@ -222,19 +211,6 @@ func notePreview(r *Run, report analysis.Report) ([]byte, error) {
 // maxLiterals is the length in bytes up to which the arguments of a previewed call are
 // shown beside it. Longer ones are in the script, and in the question about the call.
 const maxLiterals = 500
-
-// shownLiterals returns the arguments of a previewed call as a person may see them.
-func shownLiterals(args string, o canon.DisplayOptions) string {
-	if args == "" || len(args) > maxLiterals {
-		return ""
-	}
-	whole, err := canon.Parse([]byte(`{"args":` + args + `}`))
-	if err != nil {
-		return "" // not a JSON literal
-	}
-	shown := canon.Display(whole, o).JSON
-	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
-}
 
 // Recall restores what a call of an earlier part of the run has left, so that later
 // calls are judged, and failures reported, as if the run had never paused. Nothing

@@ -107,6 +107,17 @@ func addedServer(is *config.Server) (why []string) {
 	return why
 }
 
+// traced ranks what a configuration says of telling a server of traces.
+func traced(s *config.Server) int {
+	switch {
+	case s.Trace == nil:
+		return 1
+	case *s.Trace:
+		return 2
+	}
+	return 0
+}
+
 // given says which secrets a new server gets: whoever may only write the file must not
 // have them sent to an address of their own.
 func given(cfg *config.Config, name string) (why []string) {
@@ -139,6 +150,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	}
 	if modelRights(is.Sampling) > modelRights(was.Sampling) {
 		why = append(why, "sampling "+string(is.Sampling)+" instead of "+string(was.Sampling))
+	}
+	if traced(is) > traced(was) {
+		why = append(why, "it may be told which trace its calls belong to")
 	}
 	if is.Elicitation == config.ElicitationAsk && was.Elicitation == config.ElicitationDeny {
 		why = append(why, "it may ask people something")
@@ -279,6 +293,29 @@ func asksMore(was, is config.Approvals) (why []string) {
 	return why
 }
 
+// pushed says who else gets the records, or gets them no more.
+func pushed(was, is config.Push) (why []string) {
+	for _, to := range []struct {
+		was, is config.Value
+		what    string
+	}{{was.OTLP.URL, is.OTLP.URL, "collector"}, {was.Webhook.URL, is.Webhook.URL, "webhook"}} {
+		switch {
+		case to.is.Origin() == to.was.Origin():
+		case to.is.IsZero():
+			why = append(why, fmt.Sprintf("audit: the records are no longer pushed to the %s %s", to.what, to.was))
+		default:
+			why = append(why, fmt.Sprintf("audit: the records are pushed to the %s %s", to.what, to.is))
+		}
+	}
+	if !maps.EqualFunc(was.OTLP.Headers, is.OTLP.Headers, func(a, b config.Value) bool { return a.Origin() == b.Origin() }) {
+		why = append(why, "audit: the collector gets other headers, which may hold secrets")
+	}
+	if was.Webhook.Secret.Origin() != is.Webhook.Secret.Origin() {
+		why = append(why, "audit: what is pushed to the webhook is signed with another secret")
+	}
+	return why
+}
+
 // unrecorded says how records could be lost.
 func unrecorded(was, is config.Audit) (why []string) {
 	switch {
@@ -287,6 +324,7 @@ func unrecorded(was, is config.Audit) (why []string) {
 	case was.Path != is.Path, database(was.Store) != database(is.Store), was.StoreKey.Origin() != is.StoreKey.Origin(), was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
 		why = append(why, "audit: the records, or their checkpoints, are kept in another place")
 	}
+	why = append(why, pushed(was.Push, is.Push)...)
 	shorter := func(was, is int64) bool { return is != 0 && (was == 0 || is < was) } // 0 means forever
 	if shorter(int64(was.Keep), int64(is.Keep)) {
 		why = append(why, fmt.Sprintf("audit: records are kept for %s", is.Keep))

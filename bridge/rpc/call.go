@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/principal"
+	"codemode-bridge/bridge/trace"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,17 +24,13 @@ func CallDigest(req *mcp.CallToolRequest) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TraceOf is the client's own trace of a call, as W3C Trace Context writes it; empty if
-// it has none.
-func TraceOf(req *mcp.CallToolRequest) string {
-	parent, _ := req.Params.Meta["traceparent"].(string)
-	if parts := traceparent.FindStringSubmatch(parent); parts != nil {
-		return parts[1]
+// Traced returns a context with the trace that a call of a client brings.
+func Traced(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	if req.Extra == nil {
+		return trace.From(ctx, req.Params.Meta, nil)
 	}
-	return ""
+	return trace.From(ctx, req.Params.Meta, req.Extra.Header)
 }
-
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // Caller is who a request comes from: the bearer of a token, or else whom the context names.
 // The groups of a token are its extra "groups", a list of texts.

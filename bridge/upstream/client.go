@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/stopwatch"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -218,6 +219,7 @@ func newExchange(ctx context.Context) *tap.Exchange {
 
 // prepare adds to a request what the server must know about the exchange.
 func (s *session) prepare(x *tap.Exchange, p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
+	trace.Add(x.Life(), (*map[string]any)(meta))
 	client := clientOf(x.Life())
 	if client == nil {
 		return

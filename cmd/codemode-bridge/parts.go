@@ -91,6 +91,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.reloads = newReloads(con, p, cfg)
 	p.log.Info("bridge begins", "version", version, "commit", built().Revision(), "worker", program)
 	counts := newMetrics(p, cfg.Metrics, lives)
+	traces, tracer := newTraces(ctx, p, lives)
 	cache := cacheFolder(con, cfg.File)
 	p.pins = openPins(con, cfg)
 	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
@@ -132,7 +133,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.awaitList, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Where: bridge.Where{Access: func() *access.Rules { return p.config().Rules() }, Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.members.Gone, Shared: bridge.Shared{Seal: rec.states, Name: cmp.Or(con.replica, p.desk.id), Handles: handles.SharedBy(p.desk.conf.ID, rec.handles)},
+		Where: bridge.Where{Tracer: tracer, Access: func() *access.Rules { return p.config().Rules() }, Folder: p.folder, Workspace: p.roots(con).Workspace}, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.members.Gone, Shared: bridge.Shared{Seal: rec.states, Name: cmp.Or(con.replica, p.desk.id), Handles: handles.SharedBy(p.desk.conf.ID, rec.handles)},
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.desk.members.Watch(nil, p.server.Reclaim)
@@ -150,6 +151,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.stop = stop
 	p.ended.Go(func() { p.views.Follow(following) })
 	p.ended.Go(func() { serveMetrics(following, p, counts, cfg.Metrics) })
+	p.ended.Go(func() { <-following.Done(); traces.Close() })
 	if p.start != nil {
 		p.ended.Go(func() { p.start.Follow(following) })
 	}

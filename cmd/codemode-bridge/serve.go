@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
 	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
+	"codemode-bridge/cmd/codemode-bridge/pushcmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
@@ -189,6 +190,9 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), p.config, version, l.logger) })
 	p.ended.Go(func() {
 		enrollcmd.Ask(watching, enrollcmd.Asking{Place: cfg.Audit, Store: p.desk.store, Configuration: p.desk.conf.ID, Approvers: func() bool { return p.desk.approvers.Load().Any() }, Logger: l.logger})
+	})
+	p.ended.Go(func() {
+		pushcmd.Run(watching, pushcmd.Options{Store: rec.Store(), Place: cfg.Audit, Open: storecmd.OpenPushed, Bridge: p.desk.id, Gone: p.desk.members.Gone, Version: version, Log: l.logger})
 	})
 	err = serve(ctx, p)
 	stop()

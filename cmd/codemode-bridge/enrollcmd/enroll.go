@@ -53,10 +53,13 @@ func serialOf(cfg *config.Config, key string) int64 {
 
 // Kept returns the log that Keeping was given.
 func Kept(book ledger.Book) ledger.Book {
-	if k, ok := book.(interface{ Unwrap() ledger.Book }); ok {
-		return k.Unwrap()
+	for {
+		k, ok := book.(interface{ Unwrap() ledger.Book })
+		if !ok {
+			return book
+		}
+		book = k.Unwrap()
 	}
-	return book
 }
 
 // Keeping makes pruning leave the rows that the centre has not confirmed.

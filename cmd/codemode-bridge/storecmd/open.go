@@ -108,6 +108,19 @@ func OpenRequests(ctx context.Context, place config.Audit) (Requests, error) {
 	return r, nil
 }
 
+// OpenPushed opens what is known of the pushing of a store's records. Closed releases it.
+func OpenPushed(ctx context.Context, place config.Audit) (from documents.Store, closed func(), err error) {
+	const kind = "push"
+	if !InDatabase(place) {
+		return documents.Folder(place.Path + "-" + kind), func() {}, nil
+	}
+	all, err := pgstore.OpenDocuments(ctx, Database(place))
+	if err != nil {
+		return nil, nil, err
+	}
+	return all.Documents(kind), func() { _ = all.Close() }, nil
+}
+
 // A State is what opening the records shows; see doctor.LogState.
 type State struct {
 	Last    int64
