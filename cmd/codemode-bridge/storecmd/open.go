@@ -14,6 +14,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/documents"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pgstore"
 	"codemode-bridge/bridge/replica"
