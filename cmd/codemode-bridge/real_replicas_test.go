@@ -351,6 +351,7 @@ func TestRealReplicas(t *testing.T) {
 	if said := f.bridges[0].does("", "doctor"); !strings.Contains(said, "3 bridges share it") {
 		t.Errorf("doctor says\n%s", said)
 	}
+	f.comesIn()
 	load := f.load(4, rand.Uint64())
 	for i, fault := range faults {
 		m := f.bridges[i]
