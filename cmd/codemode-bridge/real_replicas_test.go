@@ -363,6 +363,7 @@ func (f *fleet) outlives(fault fault) {
 	if said := m.does("", "doctor"); !strings.Contains(said, "3 bridges share it") {
 		f.Errorf("doctor says\n%s", said)
 	}
+	f.comesIn()
 	load := f.load(2, rand.Uint64())
 	run, err := m.begin("write", held)
 	if err != nil {
