@@ -11,7 +11,7 @@ import (
 // auth checks how to log in to a server, and fills in the type of login.
 func (c *checker) auth(s *Server, at string) {
 	if s.Type == KindStdio {
-		c.tokenVariable(s, at+"/auth")
+		tokenVariable(c, s, at+"/auth")
 	}
 	if s.Type != KindHTTP && s.Type != KindSSE {
 		return
@@ -79,7 +79,7 @@ func (c *checker) auth(s *Server, at string) {
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // tokenVariable checks how the program of a stdio server gets each person's token.
-func (c *checker) tokenVariable(s *Server, at string) {
+func tokenVariable(c *checker, s *Server, at string) {
 	a := &s.Auth
 	if !c.has(at) || !c.sound(at) {
 		return

@@ -47,3 +47,34 @@ func Hold(ctx context.Context) (resume func()) {
 		}
 	}
 }
+
+// A Limit ends an operation that takes too long.
+type Limit struct {
+	mu     sync.Mutex
+	timer  *time.Timer // nil: stopped
+	longer bool        // Extend was called in time
+}
+
+// StartLimit starts a limit: end is called when the time is up.
+func StartLimit(d time.Duration, end func()) *Limit {
+	return &Limit{timer: time.AfterFunc(d, end)}
+}
+
+// Extend sets it to d from now, unless it is too late.
+func (l *Limit) Extend(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil && l.timer.Stop() {
+		l.longer = true
+		l.timer.Reset(d)
+	}
+}
+
+// Stop ends it and reports whether it was in time, and whether it was extended before.
+func (l *Limit) Stop() (inTime, extended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	inTime = l.timer.Stop()
+	l.timer = nil
+	return inTime, l.longer
+}

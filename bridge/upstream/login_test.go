@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"codemode-bridge/bridge/upstream/tap"
@@ -258,35 +257,5 @@ func TestProgramMissesLogin(t *testing.T) {
 	eventually(t, "called", func() bool {
 		got, err := s.Call(t.Context(), "fake", "", "exact", nil)
 		return err == nil && string(got) == exact
-	})
-}
-
-func TestFuse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ended []time.Duration
-		began := time.Now()
-		start := func(d time.Duration) *timeLimit {
-			return startLimit(d, func() { ended = append(ended, time.Since(began)) })
-		}
-		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
-		f := start(30 * time.Second)
-		wait(20 * time.Second)
-		f.extend(time.Minute)
-		wait(50 * time.Second)
-		if inTime, extended := f.stop(); !inTime || !extended {
-			t.Errorf("an extended limit: %v %v", inTime, extended)
-		}
-		f.extend(time.Second) // too late: it is stopped
-		wait(time.Hour)
-		f = start(time.Second)
-		wait(2 * time.Second)
-		f.extend(time.Second) // too late: it has ended
-		wait(time.Hour)
-		if inTime, extended := f.stop(); inTime || extended {
-			t.Errorf("one that ran down: %v %v", inTime, extended)
-		}
-		if len(ended) != 1 || ended[0] != time.Hour+71*time.Second {
-			t.Errorf("ended after %v", ended)
-		}
 	})
 }

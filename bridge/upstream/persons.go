@@ -32,7 +32,7 @@ var (
 
 // withToken adds the token of Auth to what the child is given, where the spec says so.
 func (s *server) withToken(spec Spec) (Spec, error) {
-	s.token = ""
+	s.mine.token = ""
 	if spec.TokenEnv == "" {
 		return spec, nil
 	}
@@ -50,14 +50,14 @@ func (s *server) withToken(spec Spec) (Spec, error) {
 	if spec.Env == nil {
 		spec.Env = map[string]string{}
 	}
-	spec.Env[spec.TokenEnv], s.token = token, token
+	spec.Env[spec.TokenEnv], s.mine.token = token, token
 	return spec, nil
 }
 
 // tokenLooks ticks when it is to be looked whether the child may keep its token; nil if it
 // has none.
 func (s *server) tokenLooks() (looks <-chan time.Time, stop func()) {
-	if s.token == "" {
+	if s.mine.token == "" {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(loginPoll)
@@ -67,7 +67,7 @@ func (s *server) tokenLooks() (looks <-chan time.Time, stop func()) {
 // keepsToken reports whether the child may keep the token that it was started with.
 func (s *server) keepsToken() bool {
 	holder, ok := s.spec.Auth.(Holder)
-	return !ok || holder.Holds(s.token)
+	return !ok || holder.Holds(s.mine.token)
 }
 
 // errNobodys refuses a call of which it is not known whose account it may use.

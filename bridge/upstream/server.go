@@ -51,8 +51,10 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
-	token  string // of run: what the child was given as Spec.TokenEnv; empty: nothing
-	warned string // of run: the last warning logged since the server was connected
+	mine struct { // of run
+		token  string // what the child was given as Spec.TokenEnv; empty: nothing
+		warned string // the last warning logged since the server was connected
+	}
 
 	mu      sync.Mutex
 	now     Status
@@ -438,7 +440,7 @@ func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.listedLocked(tools, problem)
 	program := s.now.Program
 	s.mu.Unlock()
-	s.warned = ""
+	s.mine.warned = ""
 	s.log.Info("server connected", "program", program, "protocol", sess.protocol(), "tools", len(tools))
 	s.options.changed()
 }
@@ -508,10 +510,10 @@ func (s *server) planRetry(err error) retryPlan {
 // at debug level.
 func (s *server) warn(state State, err error, failed int) {
 	level, now := slog.LevelWarn, string(state)+": "+err.Error()
-	if now == s.warned {
+	if now == s.mine.warned {
 		level = slog.LevelDebug
 	}
-	s.warned = now
+	s.mine.warned = now
 	s.log.Log(s.life, level, "server "+string(state), "err", err, "failures", failed)
 }
 

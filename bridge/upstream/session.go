@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codemode-bridge/bridge/stopwatch"
 	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,36 +36,6 @@ func (s Spec) probePatience() time.Duration {
 
 // loginPatience is how long a person has for a login that a program obtains itself.
 const loginPatience = 5 * time.Minute
-
-// A timeLimit ends an operation that takes too long.
-type timeLimit struct {
-	mu     sync.Mutex
-	timer  *time.Timer // nil: stopped
-	longer bool        // extend was called in time
-}
-
-func startLimit(d time.Duration, end func()) *timeLimit {
-	return &timeLimit{timer: time.AfterFunc(d, end)}
-}
-
-// extend sets it to d from now, unless it is too late.
-func (l *timeLimit) extend(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.timer != nil && l.timer.Stop() {
-		l.longer = true
-		l.timer.Reset(d)
-	}
-}
-
-// stop ends it and reports whether it was in time, and whether it was extended before.
-func (l *timeLimit) stop() (inTime, extended bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	inTime = l.timer.Stop()
-	l.timer = nil
-	return inTime, l.longer
-}
 
 // A session is one connection to a server. It owns its resources: end releases all of
 // them.
@@ -104,14 +75,14 @@ func connect(of *server, spec Spec, era Protocol, limited time.Duration) (*sessi
 	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.Limits.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
-	limit := startLimit(limited, func() { s.abort(errConnectTimeout) })
+	limit := stopwatch.StartLimit(limited, func() { s.abort(errConnectTimeout) })
 	transport, err := s.open(o, log, func(link string) {
-		limit.extend(loginPatience)
+		limit.Extend(loginPatience)
 		of.asksLogin(link)
 	})
 	of.starts(s.process)
 	if err != nil {
-		limit.stop()
+		limit.Stop()
 		s.end()
 		return nil, err
 	}
@@ -129,7 +100,7 @@ func connect(of *server, spec Spec, era Protocol, limited time.Duration) (*sessi
 			close(s.ended)
 		}()
 	}
-	inTime, asked := limit.stop()
+	inTime, asked := limit.Stop()
 	s.awaitedLogin = asked
 	if !inTime && err == nil {
 		err = errConnectTimeout

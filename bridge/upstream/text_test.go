@@ -35,7 +35,7 @@ func TestRedactor(t *testing.T) {
 func TestReports(t *testing.T) {
 	var logged bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logged, nil))
-	said := tail{own: true, shown: newRedactor(Spec{Own: true, Env: map[string]string{"A": "{everything}"}, Secrets: []string{"secret-1"}}, nil)}
+	said := tail{own: true, shown: newRedactor(Spec{Child: Child{Own: true}, Env: map[string]string{"A": "{everything}"}, Secrets: []string{"secret-1"}}, nil)}
 	said.read(strings.NewReader(`{"time":"2026-01-02T03:04:05Z","level":"WARN","msg":"left out","why":"\u001b[31m secret-1 {everything}"}
 {"level":"DEBUG","msg":"too much"}
 {"level":"ERROR","msg":"first","err":"this"}

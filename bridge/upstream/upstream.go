@@ -77,19 +77,10 @@ type Spec struct {
 	// the like) and those of our own environment that PassEnv names.
 	Env     map[string]string
 	PassEnv []string
-	// TokenEnv, if not empty, is the variable that has the token of Auth, which must be
-	// a Persons. No process is started without one; when the Auth is a Holder and has it
-	// no longer, the process is ended.
-	TokenEnv string
-	Dir      string // working directory; empty: ours
+	Dir     string // working directory; empty: ours
 	// Box, if not nil, is what the child runs in.
 	Box *Box
-	// Own reports whether the program is ours. Its stderr then has the lines of
-	// slog's JSONHandler: they are logged at their levels, and the last error among
-	// them says why it ended. It may be silent for all of ConnectTimeout before it
-	// answers, it is never Parked for its failures, and the secrets in Env and
-	// PassEnv are those listed in Secrets.
-	Own bool
+	Child
 
 	// Of HTTP and SSE servers:
 	URL string
@@ -136,6 +127,20 @@ type Spec struct {
 	PerSession bool
 
 	Asking
+}
+
+// A Child says what is special about the child of a Stdio server.
+type Child struct {
+	// TokenEnv, if not empty, is the variable that has the token of Auth, which must be
+	// a Persons. No process is started without one; when the Auth is a Holder and has it
+	// no longer, the process is ended.
+	TokenEnv string
+	// Own reports whether the program is ours. Its stderr then has the lines of
+	// slog's JSONHandler: they are logged at their levels, and the last error among
+	// them says why it ended. It may be silent for all of ConnectTimeout before it
+	// answers, it is never Parked for its failures, and the secrets in Env and
+	// PassEnv are those listed in Secrets.
+	Own bool
 }
 
 // Asking is what a server may ask for.

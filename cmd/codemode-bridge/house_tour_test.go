@@ -96,6 +96,7 @@ var about = map[string]string{
 	"cmd/codemode-bridge/policycmd":    "loads a configuration with the documents that it includes, and the commands that sign them",
 	"bridge/policydoc":                 "signs and verifies documents of policy that a configuration includes",
 	"bridge/include":                   "fetches and keeps the documents of policy that a configuration includes",
+	"bridge/stopwatch":                 "has timeouts of contexts that can be paused, as while a person is asked",
 	"bridge/storetest":                 "the one suite that every store passes",
 	"bridge/surface":                   "describes the bridge's own tools to models: names, descriptions, schemas",
 	"bridge/takeover":                  "takes over the runs and questions of a bridge that ended without a word",
