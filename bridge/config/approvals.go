@@ -245,16 +245,19 @@ func (c *checker) delegations(a *Approvals, people *bearers) {
 
 func (c *checker) webhooks(a *Approvals) {
 	for i, hook := range a.Webhooks {
-		at := fmt.Sprintf("/approvals/webhooks/%d", i)
-		switch {
-		case !c.has(at + "/url"):
-			c.at(at, "a webhook has no address", `add "url": "https://..."`)
-		case c.sound(at+"/url") && !httpsOrLocal(hook.URL.Reveal()):
-			c.at(at+"/url", "a webhook's address starts with https://", "http:// is for this machine alone")
-		}
-		if !c.unusable[at+"/secret"] && len(hook.Secret.Reveal()) < minToken {
-			c.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
-		}
+		c.webhook(fmt.Sprintf("/approvals/webhooks/%d", i), hook)
+	}
+}
+
+func (c *checker) webhook(at string, hook Webhook) {
+	switch {
+	case !c.has(at + "/url"):
+		c.at(at, "a webhook has no address", `add "url": "https://..."`)
+	case c.sound(at+"/url") && !httpsOrLocal(hook.URL.Reveal()):
+		c.at(at+"/url", "a webhook's address starts with https://", "http:// is for this machine alone")
+	}
+	if !c.unusable[at+"/secret"] && len(hook.Secret.Reveal()) < minToken {
+		c.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
 	}
 }
 

@@ -381,6 +381,8 @@ type Audit struct {
 	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
 	// KeepRows is how many records are kept; 0 keeps them all.
 	KeepRows int `json:"keepRows,omitempty" range:"100..1000000000"`
+	// Push says who gets the records as well.
+	Push Push `json:"push,omitzero" expand:"yes"`
 	// Store and StoreKey are those of the Config.
 	Store    Value `json:"-"`
 	StoreKey Value `json:"-"`
@@ -591,6 +593,7 @@ func build(src *strict.Source, tree hujson.Value, env Env, policy []profiles.Opt
 	check.sandbox()
 	check.http()
 	checkMetrics(check)
+	check.push(&check.config.Audit.Push)
 	check.scripts()
 	check.audit()
 	check.approvals()

@@ -91,6 +91,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"sampling", []any{fs.Sampling, remote.Sampling}, []any{SamplingAsk, SamplingDeny}},
 		{"roots", fs.Roots, []string{"file:///work"}},
 		{"trustAnnotations", fs.TrustAnnotations, true},
+		{"trace", []*bool{fs.Trace, remote.Trace}, []*bool{new(false), nil}},
 		{"quarantine", fs.Quarantine, true},
 		{"http", remote.Type, KindHTTP},
 		{"url", remote.URL.Reveal(), "https://user:canary-password@canary.example.com/mcp?api_key=canary-query&v=canary-in-a-variable-0"},
@@ -127,7 +128,10 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"audit", c.Audit, Audit{
 			Path: filepath.Join(folder, "records", "audit.db"), Durability: DurabilityAll,
 			Checkpoint: filepath.Join("/home/me", "checkpoints"), Keep: Period(90 * 24 * time.Hour),
+			Push: c.Audit.Push,
 		}},
+		{"push", []string{c.Audit.Push.OTLP.URL.Reveal(), string(c.Audit.Push.OTLP.Protocol), c.Audit.Push.OTLP.Headers["Authorization"].Reveal(), c.Audit.Push.Webhook.URL.Reveal(), c.Audit.Push.Webhook.Secret.Reveal()},
+			[]string{"https://collector.example.com:4317", "grpc", "Bearer canary-in-a-variable-2", "https://hooks.example.com/audit", "canary-in-a-variable-2"}},
 		{"approver", c.Approvals.Approvers[0].Role, RoleAdmin},
 		{"approver's hash", c.Approvals.Approvers[0].Digest.String(), "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"},
 		{"approver's risk", c.Approvals.Approvers[1].Risk, RiskMedium},

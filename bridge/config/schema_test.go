@@ -341,6 +341,8 @@ var sections = []struct{ heading, definition string }{
 	{"`scripts`", "scripts"},
 	{"`runs`", "runs"},
 	{"`audit`", "audit"},
+	{"`audit.push`", "push"},
+	{"`audit.push.otlp`", "pushOTLP"},
 	{"`centre`", "centre"},
 	{"`approvals`", "approvals"},
 	{"`approvals.approvers[]`", "approver"},

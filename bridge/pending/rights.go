@@ -293,6 +293,19 @@ func asksMore(was, is config.Approvals) (why []string) {
 	return why
 }
 
+// pushed says who else gets the records.
+func pushed(was, is config.Push) (why []string) {
+	for _, to := range []struct {
+		was, is config.Value
+		what    string
+	}{{was.OTLP.URL, is.OTLP.URL, "collector"}, {was.Webhook.URL, is.Webhook.URL, "webhook"}} {
+		if !to.is.IsZero() && to.is.Origin() != to.was.Origin() {
+			why = append(why, fmt.Sprintf("audit: the records are pushed to the %s %s", to.what, to.is))
+		}
+	}
+	return why
+}
+
 // unrecorded says how records could be lost.
 func unrecorded(was, is config.Audit) (why []string) {
 	switch {
@@ -301,6 +314,7 @@ func unrecorded(was, is config.Audit) (why []string) {
 	case was.Path != is.Path, database(was.Store) != database(is.Store), was.StoreKey.Origin() != is.StoreKey.Origin(), was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
 		why = append(why, "audit: the records, or their checkpoints, are kept in another place")
 	}
+	why = append(why, pushed(was.Push, is.Push)...)
 	shorter := func(was, is int64) bool { return is != 0 && (was == 0 || is < was) } // 0 means forever
 	if shorter(int64(was.Keep), int64(is.Keep)) {
 		why = append(why, fmt.Sprintf("audit: records are kept for %s", is.Keep))

@@ -22,6 +22,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
 	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
+	"codemode-bridge/cmd/codemode-bridge/pushcmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
@@ -184,6 +185,9 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.resumeAnswered(watching) })
 	p.ended.Go(func() { enrollcmd.Send(watching, rec.Store(), cfg.Audit, version, l.logger) })
+	p.ended.Go(func() {
+		pushcmd.Run(watching, pushcmd.Options{Store: rec.Store(), Place: cfg.Audit, Open: storecmd.OpenPushed, Bridge: p.desk.id, Gone: p.desk.members.Gone, Version: version, Log: l.logger})
+	})
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)

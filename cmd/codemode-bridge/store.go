@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/auditcmd"
 	"codemode-bridge/cmd/codemode-bridge/enrollcmd"
 	"codemode-bridge/cmd/codemode-bridge/laptopscmd"
+	"codemode-bridge/cmd/codemode-bridge/pushcmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 
 	"github.com/spf13/cobra"
@@ -130,7 +131,7 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 		}
 		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), hint}
 	}
-	return enrollcmd.Keeping(db, place), nil
+	return enrollcmd.Keeping(pushcmd.Keeping(db, place, storecmd.OpenPushed), place), nil
 }
 
 // mayAppend makes the folder of a file and returns an error if the file cannot be

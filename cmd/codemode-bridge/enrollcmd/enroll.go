@@ -40,10 +40,13 @@ type Laptop struct {
 
 // Kept returns the log that Keeping was given.
 func Kept(book ledger.Book) ledger.Book {
-	if k, ok := book.(interface{ Unwrap() ledger.Book }); ok {
-		return k.Unwrap()
+	for {
+		k, ok := book.(interface{ Unwrap() ledger.Book })
+		if !ok {
+			return book
+		}
+		book = k.Unwrap()
 	}
-	return book
 }
 
 // Keeping makes pruning leave the rows that the centre has not confirmed.

@@ -129,6 +129,19 @@ func OpenDocuments(ctx context.Context, place config.Audit) (Documents, error) {
 	return d, nil
 }
 
+// OpenPushed opens what is known of the pushing of a store's records. Closed releases it.
+func OpenPushed(ctx context.Context, place config.Audit) (from documents.Store, closed func(), err error) {
+	const kind = "push"
+	if !InDatabase(place) {
+		return documents.Folder(place.Path + "-" + kind), func() {}, nil
+	}
+	all, err := OpenDocuments(ctx, place)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all.Documents(kind), func() { _ = all.Close() }, nil
+}
+
 // folders keep the documents of each kind in a folder of their own.
 type folders string
 
