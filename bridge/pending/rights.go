@@ -293,15 +293,25 @@ func asksMore(was, is config.Approvals) (why []string) {
 	return why
 }
 
-// pushed says who else gets the records.
+// pushed says who else gets the records, or gets them no more.
 func pushed(was, is config.Push) (why []string) {
 	for _, to := range []struct {
 		was, is config.Value
 		what    string
 	}{{was.OTLP.URL, is.OTLP.URL, "collector"}, {was.Webhook.URL, is.Webhook.URL, "webhook"}} {
-		if !to.is.IsZero() && to.is.Origin() != to.was.Origin() {
+		switch {
+		case to.is.Origin() == to.was.Origin():
+		case to.is.IsZero():
+			why = append(why, fmt.Sprintf("audit: the records are no longer pushed to the %s %s", to.what, to.was))
+		default:
 			why = append(why, fmt.Sprintf("audit: the records are pushed to the %s %s", to.what, to.is))
 		}
+	}
+	if !maps.EqualFunc(was.OTLP.Headers, is.OTLP.Headers, func(a, b config.Value) bool { return a.Origin() == b.Origin() }) {
+		why = append(why, "audit: the collector gets other headers, which may hold secrets")
+	}
+	if was.Webhook.Secret.Origin() != is.Webhook.Secret.Origin() {
+		why = append(why, "audit: what is pushed to the webhook is signed with another secret")
 	}
 	return why
 }
