@@ -33,7 +33,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./bridge/bench/asking ./bridge/catalog ./bridge/centre ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor ./bridge/documents \
 	./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include ./bridge/instance ./bridge/learned \
 	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics ./bridge/notify ./bridge/observed \
-	./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica \
+	./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/push ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica \
 	./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/takeover ./bridge/trace ./bridge/turns \
 	./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace \
 	./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/policycmd ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/telemetry \

@@ -245,11 +245,11 @@ func (c *checker) delegations(a *Approvals, people *bearers) {
 
 func (c *checker) webhooks(a *Approvals) {
 	for i, hook := range a.Webhooks {
-		c.webhook(fmt.Sprintf("/approvals/webhooks/%d", i), hook)
+		checkWebhook(c, fmt.Sprintf("/approvals/webhooks/%d", i), hook)
 	}
 }
 
-func (c *checker) webhook(at string, hook Webhook) {
+func checkWebhook(c *checker, at string, hook Webhook) {
 	switch {
 	case !c.has(at + "/url"):
 		c.at(at, "a webhook has no address", `add "url": "https://..."`)

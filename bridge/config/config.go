@@ -593,7 +593,7 @@ func build(src *strict.Source, tree hujson.Value, env Env, policy []profiles.Opt
 	check.sandbox()
 	check.http()
 	checkMetrics(check)
-	check.push(&check.config.Audit.Push)
+	checkPush(check, &check.config.Audit.Push)
 	check.scripts()
 	check.audit()
 	check.approvals()

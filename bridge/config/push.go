@@ -27,10 +27,10 @@ func (p *OTLPProtocol) UnmarshalText(text []byte) error { return choose(p, text,
 // IsZero reports whether the file names no collector.
 func (p PushOTLP) IsZero() bool { return p.URL.IsZero() && p.Protocol == "" && p.Headers == nil }
 
-// push checks to whom records are sent.
-func (c *checker) push(p *Push) {
+// checkPush checks to whom records are sent.
+func checkPush(c *checker, p *Push) {
 	if at := "/audit/push/webhook"; c.has(at) {
-		c.webhook(at, p.Webhook)
+		checkWebhook(c, at, p.Webhook)
 	}
 	if at := "/audit/push/otlp"; c.has(at) && !c.has(at+"/url") {
 		c.at(at, "the collector has no address", `add "url": "https://..."`)

@@ -155,6 +155,8 @@ type Config struct {
 	// says what keeps clients out.
 	Issuer    string
 	AskIssuer func(ctx context.Context) []IssuerProblem
+	// Reached, if not nil, tries whatever gets records or spans.
+	Reached func(ctx context.Context) []Reach
 }
 
 // An IssuerProblem is something about the issuer of tokens that keeps clients out.
@@ -196,6 +198,13 @@ type Audit struct {
 	Requests string                                  // the file of requests beside it
 	Open     func(context.Context) (LogState, error) // opens it for reading
 	Centre   func(context.Context) (CentreState, error)
+}
+
+// A Reach says whether something that the bridge sends records or spans to takes them.
+type Reach struct {
+	About, Text string
+	Err         error  // nil: it does, as Text says
+	Do          string // what to do about Err
 }
 
 // A CentreState is how it stands with the centre that gets the rows.

@@ -48,6 +48,17 @@ func (up *Checkup) store(ctx context.Context) []Finding {
 	if audit.Enabled && audit.Centre != nil {
 		all = append(all, up.centre(ctx, audit)...)
 	}
+	if up.config.Reached != nil {
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		for _, to := range up.config.Reached(ctx) {
+			if to.Err != nil {
+				all = append(all, failing(to.About, to.Err.Error(), to.Do))
+			} else {
+				all = append(all, fine(to.About, to.Text))
+			}
+		}
+	}
 	for _, folder := range folders {
 		if folder != "" {
 			all = append(all, up.folder(folder))

@@ -26,6 +26,8 @@ type State struct {
 	// how many records of what has happened already wait to be written.
 	Writable bool
 	Backlog  int
+	// Unpushed is, by who gets the records as well, how many it has not acknowledged.
+	Unpushed map[string]int64
 }
 
 // A Server is an upstream server at a moment.
@@ -52,6 +54,9 @@ type Workers struct {
 	// Killed are those ended before their time since the bridge began, by why.
 	Killed map[string]uint64
 }
+
+// sinks are who may get the records as well.
+var sinks = []string{"otlp", "webhook"}
 
 // states are those of servers, in package upstream's words, and reasons why workers are
 // killed in package sandbox's.
@@ -102,6 +107,7 @@ var (
 	questionsWaiting  = desc("codemode_questions_waiting", "Questions in the store that wait for people. Bridges with the same store and configuration all say the same.")
 	questionOldest    = desc("codemode_question_oldest_seconds", "How long the oldest question in the store has waited; 0 if none waits.")
 	callsWaiting      = desc("codemode_calls_waiting", "Calls of this bridge that wait for people: asked, or queued until they may become a question.", "state")
+	pushWaiting       = desc("codemode_push_waiting_records", "Records of the audit log that were not acknowledged yet by whoever gets them as well; all bridges with the store say alike.", "to")
 	storeWritable     = desc("codemode_store_writable", "Whether the audit log takes records: 1 or 0. At 0 every call is refused.")
 	storeBacklog      = desc("codemode_store_backlog_records", "Records of what has happened already that could not be written yet. Until they are, every call is refused.")
 )
@@ -109,7 +115,7 @@ var (
 // Describe describes the metrics.
 func (c *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{serverUp, serverState, serverFailures, serverTools, serverConnections, runsActive, sessionsOpen, workersNow, workersStarted, workersKilled,
-		runsQueued, questionsWaiting, questionOldest, callsWaiting, storeWritable, storeBacklog} {
+		runsQueued, questionsWaiting, questionOldest, callsWaiting, storeWritable, storeBacklog, pushWaiting} {
 		to <- d
 	}
 }
@@ -153,6 +159,9 @@ func (c *stateCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(callsWaiting, float64(s.Open), "asked")
 	gauge(callsWaiting, float64(s.Queued), "queued")
+	for _, to := range slices.Sorted(maps.Keys(s.Unpushed)) {
+		gauge(pushWaiting, float64(s.Unpushed[to]), word(to, sinks))
+	}
 	gauge(storeWritable, oneIf(s.Writable))
 	gauge(storeBacklog, float64(s.Backlog))
 }

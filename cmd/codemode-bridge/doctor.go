@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/logincmd"
 	"codemode-bridge/cmd/codemode-bridge/policycmd"
+	"codemode-bridge/cmd/codemode-bridge/pushcmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/sandbox"
@@ -170,6 +171,12 @@ func examined(con *console, cfg *config.Config, logins *logincmd.Logins) *doctor
 				is, err := enrollOf(con).Look(ctx, cfg.Audit)
 				return doctor.CentreState(is), err
 			}},
+		Reached: func(ctx context.Context) (all []doctor.Reach) {
+			for _, to := range pushcmd.Reached(ctx, cfg.Audit, getenv(con.Env), version) {
+				all = append(all, doctor.Reach(to))
+			}
+			return all
+		},
 		Review: func() (unreviewed, blocked int, err error) {
 			return openPins(con, cfg).Count(cfg.ServerNames())
 		},

@@ -10,6 +10,8 @@ import (
 	"codemode-bridge/bridge/metrics"
 	"codemode-bridge/bridge/trace"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/pushcmd"
+	"codemode-bridge/cmd/codemode-bridge/storecmd"
 	"codemode-bridge/cmd/codemode-bridge/telemetry"
 )
 
@@ -27,14 +29,18 @@ func newMetrics(p *parts, m config.Metrics, lives lifetime) *metrics.Metrics {
 	return counts
 }
 
+// getenv returns a variable's value, empty if it is not set.
+func getenv(env config.Env) func(name string) string {
+	return func(name string) string { value, _ := env(name); return value }
+}
+
 // newTraces exports the spans of runs where the environment says so. A mistake in it costs
 // the traces and nothing else.
 func newTraces(ctx context.Context, p *parts, lives lifetime) (*telemetry.Export, *trace.Tracer) {
 	if lives == resting {
 		return nil, nil
 	}
-	getenv := func(name string) string { value, _ := p.env(name); return value }
-	traces, tracer, err := telemetry.Open(ctx, telemetry.Options{Getenv: getenv, Version: version, Logger: p.log, Passes: (&telemetry.Passing{Config: p.config}).To})
+	traces, tracer, err := telemetry.Open(ctx, telemetry.Options{Getenv: getenv(p.env), Version: version, Logger: p.log, Passes: (&telemetry.Passing{Config: p.config}).To})
 	if err != nil {
 		p.log.Warn("runs are not traced", "err", err)
 	}
@@ -62,7 +68,7 @@ func metricsState(ctx context.Context, p *parts) metrics.State {
 	waiting, pool := p.gate.Broker().Counts(""), p.pool.Status()
 	s := metrics.State{
 		Runs: p.server.Running(), Sessions: len(p.server.Sessions()), Questions: questionsOf(ctx, p), Open: waiting.Open, Queued: waiting.Queued,
-		Writable: p.recorder.Unavailable() == "", Backlog: p.recorder.Backlog(),
+		Writable: p.recorder.Unavailable() == "", Backlog: p.recorder.Backlog(), Unpushed: pushcmd.Waiting(ctx, p.recorder.Store(), p.config().Audit, storecmd.OpenPushed),
 		Workers: metrics.Workers{Live: pool.Live, Warm: pool.Warm, Idle: pool.Idle, Busy: pool.Running, Queued: pool.Queued, Started: pool.Started, Killed: pool.KilledFor},
 	}
 	for _, is := range p.upstreams.Status() {

@@ -4,6 +4,8 @@ package pushcmd
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"codemode-bridge/bridge/config"
@@ -120,16 +122,27 @@ func Waiting(ctx context.Context, store ledger.Store, place config.Audit, open O
 	return all
 }
 
-// Try says of each sink of a configuration whether it answers: nil if it does.
-func Try(ctx context.Context, p config.Push, version string) map[string]error {
-	all, closed, err := sinks(p, version)
+// A Reach says whether something that the bridge sends records or spans to takes them.
+type Reach struct {
+	About, Text string
+	Err         error  // nil: it does, as Text says
+	Do          string // what to do about Err
+}
+
+// Reached tries whoever gets records or spans.
+func Reached(ctx context.Context, place config.Audit, getenv func(string) string, version string) (found []Reach) {
+	all, closed, err := sinks(place.Push, version)
 	defer closed()
-	found := map[string]error{}
 	if err != nil {
-		found[collector] = err
+		found = append(found, Reach{About: "audit.push", Err: err, Do: "put its address right"})
 	}
-	for name, one := range all {
-		found[name] = one.Try(ctx)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		trying, cancel := context.WithTimeout(ctx, 5*time.Second)
+		found = append(found, Reach{About: "audit.push." + name, Text: "it answers", Err: all[name].Try(trying), Do: "records are kept here until it takes them; docs/deploy/push.md says what it gets"})
+		cancel()
+	}
+	if wanted, err := telemetry.Try(ctx, getenv); wanted {
+		found = append(found, Reach{About: "traces", Text: "the collector takes spans", Err: err, Do: "put OTEL_EXPORTER_OTLP_ENDPOINT and its like right, or unset them; until then runs are not traced"})
 	}
 	return found
 }

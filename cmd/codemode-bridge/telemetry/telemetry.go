@@ -90,14 +90,9 @@ func Open(ctx context.Context, o Options) (*Export, *trace.Tracer, error) {
 	}
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Debug("exporting traces", "err", err) }))
-	var exporter *otlptrace.Exporter
-	if protocol == overGRPC {
-		exporter, err = otlptracegrpc.New(ctx)
-	} else {
-		exporter, err = otlptracehttp.New(ctx)
-	}
+	exporter, err := exporterBy(ctx, protocol)
 	if err != nil {
-		return nil, nil, fmt.Errorf("setting up the export of traces: %w", err)
+		return nil, nil, err
 	}
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "codemode-bridge"), attribute.String("service.version", o.Version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
@@ -108,6 +103,50 @@ func Open(ctx context.Context, o Options) (*Export, *trace.Tracer, error) {
 	e := &Export{provider: provider, tracer: provider.Tracer("codemode-bridge", api.WithInstrumentationVersion(o.Version)), log: o.Logger}
 	o.Logger.Info("runs are traced", "protocol", protocol)
 	return e, trace.New(trace.Options{Exporter: e, Passes: o.Passes}), nil
+}
+
+func exporterBy(ctx context.Context, protocol string) (exporter *otlptrace.Exporter, err error) {
+	if protocol == overGRPC {
+		exporter, err = otlptracegrpc.New(ctx)
+	} else {
+		exporter, err = otlptracehttp.New(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("setting up the export of traces: %w", err)
+	}
+	return exporter, nil
+}
+
+// Try exports one span, named "doctor", if the environment wants spans exported. It returns
+// whether it does, and why the collector did not take the span.
+func Try(ctx context.Context, getenv func(string) string) (wanted bool, err error) {
+	protocol, err := Wanted(getenv)
+	if protocol == "" || err != nil {
+		return err != nil, err
+	}
+	exporter, err := exporterBy(ctx, protocol)
+	if err != nil {
+		return true, err
+	}
+	one := &trying{SpanExporter: exporter}
+	provider := sdk.NewTracerProvider(sdk.WithSyncer(one), sdk.WithSampler(sdk.AlwaysSample()))
+	_, made := provider.Tracer("codemode-bridge").Start(ctx, "doctor")
+	made.End()
+	_ = provider.Shutdown(ctx)
+	return true, one.err
+}
+
+// A trying exporter gives up soon, and keeps why.
+type trying struct {
+	sdk.SpanExporter
+	err error
+}
+
+func (t *trying) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	ctx, cancel := context.WithTimeout(ctx, drain)
+	defer cancel()
+	t.err = t.SpanExporter.ExportSpans(ctx, spans)
+	return nil
 }
 
 // drain bounds how long the end of the program waits for the last spans.
