@@ -20,7 +20,7 @@ var metricName = regexp.MustCompile(`\b(?:codemode|process)_[a-z_]*[a-z]\b`)
 // one that is there is in the document, which names no other.
 func TestDocumentsNameMetrics(t *testing.T) {
 	t.Parallel()
-	m := counts(metrics.State{Servers: []metrics.Server{{Name: "files"}}, Questions: new(metrics.Questions)}, 1)
+	m := counts(metrics.State{Servers: []metrics.Server{{Name: "files"}}, Questions: new(metrics.Questions), Unpushed: map[string]int64{"otlp": 1}}, 1)
 	for _, event := range []ledger.Event{ledger.RunStarted, ledger.RunEnded, ledger.Outcome, ledger.Asked, ledger.Verdict} {
 		m.Recorded([]ledger.Record{{Event: event, Server: "files", Wait: time.Second}}, time.Second, nil)
 	}

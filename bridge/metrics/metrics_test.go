@@ -157,7 +157,7 @@ func TestState(t *testing.T) {
 	began := time.Now()
 	s := metrics.State{
 		Servers: []metrics.Server{{Name: "files", State: "connected", Connected: true, Since: began, Tools: 7}, {Name: "mail", State: "suspended", Failures: 5}, {Name: "removed", State: "failed"}},
-		Runs:    3, Sessions: 2, Questions: &metrics.Questions{Waiting: 4, Oldest: time.Minute}, Open: 2, Queued: 1, Backlog: 6,
+		Runs:    3, Sessions: 2, Questions: &metrics.Questions{Waiting: 4, Oldest: time.Minute}, Open: 2, Queued: 1, Backlog: 6, Unpushed: map[string]int64{"webhook": 7, "a secret": 8},
 		Workers: metrics.Workers{Live: 9, Warm: 2, Idle: 1, Busy: 3, Queued: 5, Started: 11, Killed: map[string]uint64{"memory": 2, "never heard of": 3}},
 	}
 	m := metrics.New(metrics.Options{Profiles: func() []string { return nil }, Servers: func() []string { return []string{"files", "mail"} }, State: func(context.Context) metrics.State { return s }})
@@ -168,7 +168,7 @@ func TestState(t *testing.T) {
 		`codemode_runs_active 3`, `codemode_sessions 2`, `codemode_questions_waiting 4`, `codemode_question_oldest_seconds 60`, `codemode_calls_waiting{state="asked"} 2`, `codemode_calls_waiting{state="queued"} 1`,
 		`codemode_workers{state="warm"} 2`, `codemode_workers{state="idle"} 1`, `codemode_workers{state="busy"} 3`, `codemode_workers{state="changing"} 3`, `codemode_runs_queued 5`,
 		`codemode_workers_started_total 11`, `codemode_workers_killed_total{reason="memory"} 2`, `codemode_workers_killed_total{reason="cpu time"} 0`, `codemode_workers_killed_total{reason="other"} 3`,
-		`codemode_store_writable 0`, `codemode_store_backlog_records 6`,
+		`codemode_store_writable 0`, `codemode_store_backlog_records 6`, `codemode_push_waiting_records{to="webhook"} 7`, `codemode_push_waiting_records{to="other"} 8`,
 	)
 	if strings.Contains(text, "removed") {
 		t.Error("a server that the configuration has no more is shown")
