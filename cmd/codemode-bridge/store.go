@@ -72,6 +72,15 @@ func storePlace(con *console) (config.Audit, error) {
 	return cfg.Audit, mustHavePath(cfg.Audit)
 }
 
+// storesOf is the commands about stores.
+func storesOf(con *console) *storecmd.Group {
+	secrets := func(cfg *config.Config) (*config.Config, error) {
+		return con.withSecrets(context.Background(), cfg, storecmd.Pointers...)
+	}
+	return &storecmd.Group{Console: &con.Console, Version: version, Load: con.load, ConfigFile: con.file, WithSecrets: secrets, FileKey: fileKey,
+		InForce: func() (*config.Config, error) { return con.loadWith(storecmd.Pointers...)(context.Background()) }}
+}
+
 // laptopsOf and enrollOf are the commands of a centre, and of its laptops.
 func laptopsOf(con *console) *laptopscmd.Centre {
 	return &laptopscmd.Centre{Console: &con.Console, Version: version, Load: con.loadWith(append(storecmd.Pointers, laptopscmd.Pointer)...), Open: quietly, SQL: storecmd.SQL}
