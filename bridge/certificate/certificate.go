@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,17 +41,13 @@ func (*Error) Hint() string {
 // Files are the certificate that is in force, and where new ones come from.
 type Files struct {
 	cert, key string
-	log       *slog.Logger
 	now       atomic.Pointer[tls.Certificate]
 	one       sync.Mutex // held while the files are read
 }
 
-// Load reads a certificate with its chain, and its key. A logger may be nil.
-func Load(cert, key string, log *slog.Logger) (*Files, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	f := &Files{cert: cert, key: key, log: log}
+// Load reads a certificate with its chain, and its key.
+func Load(cert, key string) (*Files, error) {
+	f := &Files{cert: cert, key: key}
 	is, err := f.read()
 	if err != nil {
 		return nil, err
@@ -87,13 +85,32 @@ func without(err error) error {
 	return err
 }
 
+// A State is how a certificate in files is.
+type State struct {
+	Wrong   error // why it cannot be served with; nil if it can
+	Hint    string
+	Expires time.Time
+	Hosts   []string
+}
+
+// Look reads a certificate to say how it is.
+func Look(cert, key string) *State {
+	f, err := Load(cert, key)
+	if err != nil {
+		return &State{Wrong: err, Hint: (*Error)(nil).Hint()}
+	}
+	return &State{Expires: f.Expires(), Hosts: f.Hosts()}
+}
+
 // Expires returns when the certificate in force ends.
 func (f *Files) Expires() time.Time { return f.now.Load().Leaf.NotAfter }
 
-// Hosts returns the names and addresses that the certificate in force is for.
+// Hosts returns the names and addresses that the certificate in force is for, without
+// those that stand for many.
 func (f *Files) Hosts() []string {
 	leaf := f.now.Load().Leaf
 	all := append([]string{}, leaf.DNSNames...)
+	all = slices.DeleteFunc(all, func(name string) bool { return strings.Contains(name, "*") })
 	for _, ip := range leaf.IPAddresses {
 		all = append(all, ip.String())
 	}
@@ -102,7 +119,7 @@ func (f *Files) Hosts() []string {
 
 // Reload reads the files anew. With an error, the certificate of before stays in force; a
 // renewal may write one of the files after the other, so that they do not fit for a moment.
-func (f *Files) Reload() error {
+func (f *Files) Reload(log *slog.Logger) error {
 	f.one.Lock()
 	defer f.one.Unlock()
 	is, err := f.read()
@@ -113,25 +130,25 @@ func (f *Files) Reload() error {
 		return nil
 	}
 	f.now.Store(is)
-	f.log.Info("a new certificate is in force", "file", f.cert, "until", is.Leaf.NotAfter)
+	log.Info("a new certificate is in force", "file", f.cert, "until", is.Leaf.NotAfter)
 	return nil
 }
 
-// Watch reloads the files whenever one of them changes, until ctx ends.
-func (f *Files) Watch(ctx context.Context) {
-	f.watch(ctx, watchfile.Options{})
+// Watch reloads the files whenever one of them changes, until ctx ends, and says so.
+func (f *Files) Watch(ctx context.Context, log *slog.Logger) {
+	if time.Until(f.Expires()) < soon {
+		log.Warn("the certificate ends soon, or has ended", "file", f.cert, "until", f.Expires())
+	}
+	f.watch(ctx, log, watchfile.Options{})
 }
 
-func (f *Files) watch(ctx context.Context, o watchfile.Options) {
-	if left := time.Until(f.Expires()); left < soon {
-		f.log.Warn("the certificate ends soon, or has ended", "file", f.cert, "until", f.Expires())
-	}
+func (f *Files) watch(ctx context.Context, log *slog.Logger, o watchfile.Options) {
 	reload := func([]byte) {
-		if err := f.Reload(); err != nil {
-			f.log.Warn("the new certificate cannot be used", "err", err)
+		if err := f.Reload(log); err != nil {
+			log.Warn("the new certificate cannot be used", "err", err)
 		}
 	}
-	o.Lost = func(err error) { reload(nil) }
+	o.Lost = func(error) { reload(nil) }
 	var both sync.WaitGroup
 	both.Go(func() { watchfile.Watch(ctx, f.cert, reload, o) })
 	both.Go(func() { watchfile.Watch(ctx, f.key, reload, o) })
