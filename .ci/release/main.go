@@ -5,6 +5,7 @@
 //	codemode-bridge_1.2.3_linux_amd64.tar.gz ...  both programs, for each system (.zip for Windows)
 //	codemode-bridge-1.2.3.tgz                     the npm package that people name: a launcher
 //	codemode-bridge-linux-x64-1.2.3.tgz ...       the npm packages with the programs, @codemode-bridge/linux-x64
+//	codemode-bridge-1.2.3-oci-amd64.tar ...       an image for container engines, for each processor of Linux
 //	SHA256SUMS                                    of all of these, as sha256sum -c reads it
 //
 // The same commit, version and Go make the same bytes, in whatever folder and on
@@ -216,7 +217,15 @@ func (r *release) forPlatform(p platform, paper []byte) (map[string][]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("packing %s: %w", file, err)
 	}
-	return map[string][]byte{name + end: archive, file: text}, nil
+	files := map[string][]byte{name + end: archive, file: text}
+	if p.os == "linux" {
+		name, text, err := r.image(p, programs, papers)
+		if err != nil {
+			return nil, fmt.Errorf("packing %s: %w", name, err)
+		}
+		files[name] = text
+	}
+	return files, nil
 }
 
 // write writes the files and their checksums.

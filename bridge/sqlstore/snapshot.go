@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A Copy says which file is copied, and into which new one.
@@ -66,7 +68,7 @@ func Snapshot(ctx context.Context, copies ...Copy) (err error) {
 	release()
 	for i, c := range copies {
 		if err := copyWhole(reading[i], c.To); err != nil {
-			return fmt.Errorf("copying %s: %w", c.From, classed(err))
+			return fmt.Errorf("copying %s to %s: %w", c.From, c.To, err)
 		}
 	}
 	return nil
@@ -89,7 +91,8 @@ func copyWhole(from *sql.Conn, to string) error {
 			return err
 		}
 		_, err = b.Step(-1)
-		return errors.Join(err, b.Finish())
+		finished := b.Finish() // says the same once more
+		return cmp.Or(err, finished)
 	})
 }
 
@@ -114,3 +117,6 @@ func NameOf(ctx context.Context, path string) (name string, err error) {
 	}
 	return name, nil
 }
+
+// Full reports whether an error is SQLite's that the disk is full.
+func Full(err error) bool { return code(err) == sqlite3.SQLITE_FULL }

@@ -126,7 +126,7 @@ func serveCommand(con *console) *cobra.Command {
 				case err != nil && at != "":
 					p.desk.page.Store(&at) // it shows the same requests
 				case err != nil:
-					p.log.Warn("there is no approval page here; approvals.listen names another address", "err", err)
+					p.log.Warn("there is no approval page here; "+servecmd.PageHint(err), "err", err)
 				case pg != nil:
 					defer pg.Close()
 					p.announcePage(pg)

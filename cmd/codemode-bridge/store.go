@@ -109,7 +109,7 @@ func (con *console) loadWith(pointers ...string) func(context.Context) (*config.
 
 func mustHavePath(place config.Audit) error {
 	if place.Path == "" {
-		return &configError{errors.New("there is no state folder for the audit log"), "set XDG_STATE_HOME, HOME, or audit.path"}
+		return &configError{errors.New("there is no state folder for the audit log"), "set HOME, or XDG_CONFIG_HOME, XDG_STATE_HOME and XDG_CACHE_HOME; or audit.path"}
 	}
 	return nil
 }
@@ -136,6 +136,9 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 		hint := "audit.path of the configuration, or --log, names another file"
 		if storecmd.InDatabase(place) {
 			hint = "codemode-bridge doctor says more; store and storeKey of the configuration name the database and its key"
+		}
+		if storecmd.Full(err) {
+			hint = "the disk is full: make room, or name a file elsewhere with audit.path"
 		}
 		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), hint}
 	}

@@ -78,6 +78,14 @@ func hintFor(err error) string {
 	return "choose another address with --listen or http.listen; port 0 takes a free one"
 }
 
+// PageHint says what to do about an approval page that cannot be served.
+func PageHint(err error) string {
+	if errors.As(err, new(*certificate.Error)) {
+		return "approvals.tls names the files of its certificate"
+	}
+	return "approvals.listen names another address"
+}
+
 // Base is the address of the endpoint for people, such as https://bridge.example.com:7420.
 // Where it listens everywhere, a certificate says by which name others know the machine.
 func (e *Endpoint) Base() string {
