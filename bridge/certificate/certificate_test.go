@@ -184,4 +184,3 @@ func TestBroken(t *testing.T) {
 		t.Errorf("looked at: %+v", is)
 	}
 }
-

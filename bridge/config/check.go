@@ -50,8 +50,8 @@ func (c *checker) http() {
 	h := &c.config.HTTP
 	c.tokens(h)
 	c.oauth(&h.Auth)
-	c.tls("/http/tls", &h.TLS)
-	c.tls("/approvals/tls", &c.config.Approvals.TLS)
+	checkTLS(c, "/http/tls", &h.TLS)
+	checkTLS(c, "/approvals/tls", &c.config.Approvals.TLS)
 	if !c.unusable["/http/listen"] {
 		c.listen(h)
 	}
@@ -69,8 +69,8 @@ func (c *checker) http() {
 	}
 }
 
-// tls makes the paths of a certificate absolute. serve says what is wrong with the files.
-func (c *checker) tls(at string, t *TLS) {
+// checkTLS makes the paths of a certificate absolute. serve says what is wrong with the files.
+func checkTLS(c *checker, at string, t *TLS) {
 	for key, path := range map[string]*string{"cert": &t.Cert, "key": &t.Key} {
 		switch {
 		case !c.has(at) || !c.sound(at+"/"+key):

@@ -153,7 +153,7 @@ type Config struct {
 	MayListen error
 	// Certificates are those of the endpoint and of the page, by their keys.
 	Certificates map[string]*certificate.State
-	Page      string
+	Page         string
 	// Issuer is whose tokens serve accepts; empty if nobody's. AskIssuer asks it, and
 	// says what keeps clients out.
 	Issuer    string

@@ -141,6 +141,7 @@ var table = map[string][]string{
 
 	"bridge/enrolment/wire": {},
 
+	"docs/deploy":        {},
 	"docs/examples/shop": {},
 
 	"cmd/codemode-bridge": {

@@ -34,7 +34,9 @@ func TestRealImage(t *testing.T) {
 		Config named
 		Layers []named
 	}
-	var config struct{ Config struct{ Env, Entrypoint []string } }
+	var config struct {
+		Config struct{ Env, Entrypoint []string }
+	}
 	for _, one := range []struct {
 		text func() []byte
 		into any
