@@ -36,7 +36,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica \
 	./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/takeover ./bridge/turns \
 	./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace \
-	./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/policycmd ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd \
+	./cmd/codemode-bridge ./cmd/codemode-bridge/cli ./cmd/codemode-bridge/policycmd ./cmd/codemode-bridge/running ./cmd/codemode-bridge/servecmd ./cmd/codemode-bridge/statuscmd \
 	./cmd/codemode-bridge/storecmd ./cmd/codemode-bridge/upstreams ./profiles ./profiles/flow ./profiles/known ./profiles/templates ./sandbox \
 	./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
