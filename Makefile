@@ -30,16 +30,16 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/bench \
-	./bridge/bench/asking ./bridge/catalog ./bridge/centre ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor ./bridge/documents \
-	./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include ./bridge/instance ./bridge/learned \
-	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics ./bridge/notify ./bridge/observed \
-	./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/push ./bridge/questions ./bridge/recorder ./bridge/relay \
-	./bridge/replay ./bridge/replica ./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso \
-	./bridge/stopwatch ./bridge/takeover ./bridge/trace ./bridge/turns ./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch \
-	./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace ./cmd/codemode-bridge ./cmd/codemode-bridge/cli \
-	./cmd/codemode-bridge/policycmd ./cmd/codemode-bridge/running ./cmd/codemode-bridge/statuscmd ./cmd/codemode-bridge/storecmd \
-	./cmd/codemode-bridge/telemetry ./cmd/codemode-bridge/upstreams ./profiles ./profiles/flow ./profiles/known ./profiles/templates ./sandbox \
-	./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
+	./bridge/bench/asking ./bridge/catalog ./bridge/centre ./bridge/certificate ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor \
+	./bridge/documents ./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include \
+	./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics \
+	./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/push \
+	./bridge/questions ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica ./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal \
+	./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/stopwatch ./bridge/takeover ./bridge/trace ./bridge/turns ./bridge/upstream \
+	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace ./cmd/codemode-bridge \
+	./cmd/codemode-bridge/cli ./cmd/codemode-bridge/policycmd ./cmd/codemode-bridge/running ./cmd/codemode-bridge/servecmd ./cmd/codemode-bridge/statuscmd \
+	./cmd/codemode-bridge/storecmd ./cmd/codemode-bridge/telemetry ./cmd/codemode-bridge/upstreams ./profiles ./profiles/flow ./profiles/known \
+	./profiles/templates ./sandbox ./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real test-release storm soak bench bench-parts bench-replicas bench-asking bench-context mutants fuzz frozen pictures release pages clean

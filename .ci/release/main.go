@@ -6,6 +6,7 @@
 //	codemode-bridge-1.2.3.tgz                     the npm package that people name: a launcher
 //	codemode-bridge-linux-x64-1.2.3.tgz ...       the npm packages with the programs, @codemode-bridge/linux-x64
 //	codemode-bridge_1.2.3_linux_amd64.deb, .rpm   packages for Linux: programs, completions, manual page, documents
+//	codemode-bridge-1.2.3-oci-amd64.tar ...       an image for container engines, for each processor of Linux
 //	codemode-bridge_1.2.3_darwin_arm64.mcpb ...   bundles for desktop clients
 //	codemode-bridge_1.2.3_linux_amd64.cdx.json .. what the programs are made of (CycloneDX)
 //	codemode-bridge_1.2.3.provenance.json         what was built from what (in-toto, SLSA), unsigned
@@ -73,7 +74,7 @@ type release struct {
 }
 
 // formats are the kinds of files that a release has; checksums are of all.
-var formats = []string{"archive", "npm", "packages", "mcpb", "about"}
+var formats = []string{"archive", "npm", "packages", "oci", "mcpb", "about"}
 
 func (r *release) makes(format string) bool { return slices.Contains(r.formats, format) }
 
@@ -83,7 +84,7 @@ func main() {
 	commit := flag.String("commit", "", "the `commit` that is built (default: the one that git has checked out)")
 	only := flag.String("platforms", "", "build only these `platforms`, as linux/amd64,darwin/arm64: to try, not to publish")
 	repository := flag.String("repository", "", "where the release will be published, as `https://github.com/OWNER/NAME`: makes server.json, and is named in the packages")
-	kinds := flag.String("formats", strings.Join(formats, ","), "make only these `formats`: packages are deb and rpm, about is what says what is in the others")
+	kinds := flag.String("formats", strings.Join(formats, ","), "make only these `formats`: packages are deb and rpm, oci the images, about is what says what is in the others")
 	docs := flag.String("docs", "", "the `address` at which the documents are as pages (make pages), which help and errors then name")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -288,6 +289,13 @@ func (r *release) forPlatform(p platform, paper []byte, s *shared) (map[string][
 			return nil, err
 		}
 		maps.Copy(files, packages)
+	}
+	if r.makes("oci") && p.os == "linux" {
+		name, text, err := r.image(p, programs, papers)
+		if err != nil {
+			return nil, fmt.Errorf("packing %s: %w", name, err)
+		}
+		files[name] = text
 	}
 	return files, nil
 }

@@ -56,6 +56,20 @@ func Gone(dir, name string) bool {
 	return filelock.TryShared(f) == nil // shared: many may ask at once
 }
 
+// Members returns the names of the processes that have joined and still run.
+func Members(dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // nobody ever joined
+	}
+	for _, e := range entries {
+		if !Gone(dir, e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // sweep removes the files of processes that have ended. A process that is just
 // joining has no lock yet, so young files stay.
 func sweep(dir string) {

@@ -15,6 +15,7 @@ type Approvals struct {
 	Listen Value `json:"listen"`
 	// AllowedHosts are accepted besides the listen address.
 	AllowedHosts []Value `json:"allowedHosts,omitempty"`
+	TLS          TLS     `json:"tls,omitzero" expand:"no"` // as of HTTP
 	// Approvers prove who they are by a token or a login of their own.
 	Approvers   []Approver   `json:"approvers,omitempty"`
 	Delegations []Delegation `json:"delegations,omitempty"`

@@ -38,6 +38,7 @@ func (c *checker) boxes() {
 		{c.config.Audit.Path, "the audit log", true},
 		{c.config.Audit.Requests(), "the audit log", true},
 		{c.config.Audit.Checkpoint, "the checkpoints of the audit log", false},
+		{c.config.HTTP.TLS.Key, "the key of the certificate", true}, {c.config.Approvals.TLS.Key, "the key of the page's certificate", true},
 	}
 	if program, err := os.Executable(); err == nil { // and the worker beside it, which makes the boxes
 		worker := filepath.Join(filepath.Dir(leads(program)), "codemode-worker"+filepath.Ext(program))

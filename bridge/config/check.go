@@ -50,6 +50,8 @@ func (c *checker) http() {
 	h := &c.config.HTTP
 	c.tokens(h)
 	c.oauth(&h.Auth)
+	checkTLS(c, "/http/tls", &h.TLS)
+	checkTLS(c, "/approvals/tls", &c.config.Approvals.TLS)
 	if !c.unusable["/http/listen"] {
 		c.listen(h)
 	}
@@ -63,6 +65,19 @@ func (c *checker) http() {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || !isHost(u.Host) ||
 			u.Scheme+"://"+u.Host != origin.Reveal() {
 			c.at(path, `"allowedOrigins" takes a scheme and a host, and nothing after it`, `write "https://app.example.com"; "*" and "null" are not accepted`)
+		}
+	}
+}
+
+// checkTLS makes the paths of a certificate absolute. serve says what is wrong with the files.
+func checkTLS(c *checker, at string, t *TLS) {
+	for key, path := range map[string]*string{"cert": &t.Cert, "key": &t.Key} {
+		switch {
+		case !c.has(at) || !c.sound(at+"/"+key):
+		case strings.TrimSpace(*path) == "":
+			c.at(at, fmt.Sprintf("%q names no file", key), `write "tls": {"cert": "/etc/bridge/tls.crt", "key": "/etc/bridge/tls.key"}`)
+		default:
+			*path = c.fromFolder(*path, at+"/"+key)
 		}
 	}
 }
@@ -272,7 +287,7 @@ func (c *checker) evaluation(options []profiles.Options) {
 		o.Builtins = builtinProfiles()
 	}
 	o.OwnFiles = slices.Clone(o.OwnFiles)
-	for _, file := range []string{c.config.Scripts.Dir, c.config.Audit.Path, c.config.Audit.Requests(), c.config.Audit.Checkpoint} { // no call may name them
+	for _, file := range []string{c.config.Scripts.Dir, c.config.Audit.Path, c.config.Audit.Requests(), c.config.Audit.Checkpoint, c.config.HTTP.TLS.Key, c.config.Approvals.TLS.Key} { // no call may name them
 		if file != "" {
 			o.OwnFiles = append(o.OwnFiles, file)
 		}

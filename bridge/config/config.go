@@ -325,6 +325,14 @@ type HTTP struct {
 	// AllowedHosts and AllowedOrigins are accepted besides the listen address.
 	AllowedHosts   []Value `json:"allowedHosts,omitempty"`
 	AllowedOrigins []Value `json:"allowedOrigins,omitempty"`
+	TLS            TLS     `json:"tls,omitzero" expand:"no"` // its zero value is plain HTTP
+}
+
+// TLS names the files of a certificate, with its chain, and of its key, as PEM. They are
+// absolute.
+type TLS struct {
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
 }
 
 // A Token is one accepted bearer token, given by its SHA-256 or by a variable.

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/certificate"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/upstream"
@@ -150,7 +151,9 @@ type Config struct {
 	// does not. Page is the address of the approval page; empty if there is none.
 	Listen    string
 	MayListen error
-	Page      string
+	// Certificates are those of the endpoint and of the page, by their keys.
+	Certificates map[string]*certificate.State
+	Page         string
 	// Issuer is whose tokens serve accepts; empty if nobody's. AskIssuer asks it, and
 	// says what keeps clients out.
 	Issuer    string

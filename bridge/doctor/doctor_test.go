@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"codemode-bridge/bridge/certificate"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/setup"
@@ -78,7 +79,7 @@ func TestDoctorPorts(t *testing.T) {
 		{"127.0.0.1:0", OK, "127.0.0.1:0 is free"},
 		{"nowhere", Warn, "serve cannot listen on nowhere"},
 	} {
-		f := port(t.Context(), "http.listen", test.address)
+		f := port(t.Context(), "http.listen", test.address, nil)
 		if f.Level != test.want || !strings.HasPrefix(f.Text, test.text) {
 			t.Errorf("%s: %s %q", test.address, f.Level, f.Text)
 		}
@@ -406,5 +407,24 @@ func TestDoctorAsksTheIssuer(t *testing.T) {
 	}
 	if all := issuer(t.Context(), &Config{}); all != nil {
 		t.Errorf("without an issuer: %+v", all)
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	now := time.Now()
+	for _, row := range []struct {
+		left  time.Duration
+		level Level
+		words string
+	}{
+		{-time.Minute, Fail, "ended on"}, {13 * 24 * time.Hour, Warn, "ends on"}, {15 * 24 * time.Hour, OK, "is for bridge.test, until"},
+	} {
+		f := lasts("http.tls", &certificate.State{Expires: now.Add(row.left), Hosts: []string{"bridge.test"}}, now)
+		if f.Level != row.level || !strings.Contains(f.Text, row.words) {
+			t.Errorf("%v before its end: %+v", row.left, f)
+		}
+	}
+	if f := lasts("http.tls", &certificate.State{Wrong: errors.New("no such file"), Hint: "make one"}, now); f.Level != Fail || f.Do != "make one" {
+		t.Errorf("broken: %+v", f)
 	}
 }

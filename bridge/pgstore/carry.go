@@ -217,36 +217,25 @@ func receive(ctx context.Context, tx pgx.Tx, from ledger.Carried) error {
 			return err
 		}
 	}
-	if c, ok := from.(*carrier); ok {
-		return receiveDocuments(ctx, tx, c.tx)
-	}
-	return nil // in a file's folder, documents are in files
+	return receiveDocuments(ctx, tx, from)
 }
 
-// receiveDocuments copies the documents, which are encrypted with the same key. A store of
-// an older release has none.
-func receiveDocuments(ctx context.Context, into, from pgx.Tx) error {
-	var there bool
-	if err := from.QueryRow(ctx, "SELECT to_regclass('documents') IS NOT NULL").Scan(&there); err != nil || !there {
-		return err
+// receiveDocuments copies the documents of a database, which are encrypted with the same
+// key; in a file's folder, documents are in files.
+func receiveDocuments(ctx context.Context, into pgx.Tx, from ledger.Carried) (err error) {
+	var all []Document
+	switch c := from.(type) {
+	case *carrier:
+		all, err = documentsIn(ctx, c.tx)
+	case WithDocuments:
+		all = c.Documents
 	}
-	rows, err := from.Query(ctx, "SELECT kind, name, body, changed FROM documents")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var kind, name string
-		var body []byte
-		var changed time.Time
-		if err := rows.Scan(&kind, &name, &body, &changed); err != nil {
-			return err
-		}
-		if _, err := into.Exec(ctx, "INSERT INTO documents (kind, name, body, changed) VALUES ($1, $2, $3, $4)", kind, name, body, changed); err != nil {
-			return err
+	for _, d := range all {
+		if err == nil {
+			_, err = into.Exec(ctx, "INSERT INTO documents (kind, name, body, changed) VALUES ($1, $2, $3, $4)", d.Kind, d.Name, d.Body, time.Unix(0, d.Changed))
 		}
 	}
-	return rows.Err()
+	return err
 }
 
 func receiveJournal(ctx context.Context, tx pgx.Tx, j *ledger.CarriedJournal) error {

@@ -268,7 +268,11 @@ func (r *RequestStore) Forget(ctx context.Context, before time.Time) error {
 
 // Held returns what waits for an approver, by its configuration file.
 func (r *RequestStore) Held(ctx context.Context) (map[string]*approval.PendingConfig, error) {
-	rows, err := r.pool.Query(ctx, "SELECT file, body FROM held")
+	return heldIn(ctx, r.pool)
+}
+
+func heldIn(ctx context.Context, from querier) (map[string]*approval.PendingConfig, error) {
+	rows, err := from.Query(ctx, "SELECT file, body FROM held")
 	if err != nil {
 		return nil, classed(err)
 	}

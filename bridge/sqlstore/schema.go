@@ -95,15 +95,11 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	slashed := filepath.ToSlash(absolute)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // a drive letter
-	}
 	query := url.Values{"mode": {mode}, "_pragma": {
 		"busy_timeout(5000)", "trusted_schema(0)", "cell_size_check(1)", "secure_delete(2)", "cache_size(-8000)",
 		"journal_size_limit(67108864)",
 	}}
-	name := (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: query.Encode()}).String()
+	name := (&url.URL{Scheme: "file", OmitHost: true, Path: slashed(absolute), RawQuery: query.Encode()}).String()
 	pool, err := sql.Open("sqlite", name)
 	if err != nil {
 		return nil, err

@@ -50,6 +50,9 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool, log *slog.Logg
 	if kept {
 		store, err := storecmd.OpenRequests(ctx, cfg.Audit)
 		if err != nil {
+			if storecmd.Full(err) {
+				return nil, &configError{err, "the disk is full: make room; codemode-bridge audit prune gives back what old records take"}
+			}
 			return nil, &configError{err, "the file holds open questions and grants, nothing else: set it aside and they are asked anew"}
 		}
 		if d.members, err = storecmd.Join(ctx, cfg.Audit, d.id, version, log); err != nil {

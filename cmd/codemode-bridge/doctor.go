@@ -165,7 +165,7 @@ func problemsOf(err error) []doctor.Problem {
 func examined(con *console, cfg *config.Config, logins *logincmd.Logins) *doctor.Config {
 	c := &doctor.Config{
 		Profiles: cfg.Profiles.Names(), Evaluates: cfg.Profiles.Enabled(), Unrestricted: cfg.Profiles.Default() == cfg.Profiles.Unrestricted(),
-		Listen: cfg.HTTP.Listen.Reveal(), MayListen: servecmd.MayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()),
+		Listen: cfg.HTTP.Listen.Reveal(), MayListen: servecmd.MayListen(cfg.HTTP.Listen.Reveal(), cfg.HTTP.AsksForTokens()), Certificates: servecmd.Certificates(cfg),
 		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Database: storecmd.Named(cfg.Audit), Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (doctor.LogState, error) { return openForDoctor(ctx, con, cfg) },
 			Centre: func(ctx context.Context) (doctor.CentreState, error) {
 				is, err := enrollOf(con).Look(ctx, cfg.Audit)

@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/admin"
+	"codemode-bridge/bridge/certificate"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/sso"
-	"codemode-bridge/bridge/webguard"
 	"codemode-bridge/cmd/codemode-bridge/logincmd"
+	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
@@ -25,6 +26,8 @@ type page struct {
 	failed chan error
 	base   string
 	forget context.CancelFunc // gives up the logins that it has begun
+
+	certificate *certificate.Files // nil: plain HTTP
 }
 
 // openPage serves the approval page at an address until Close. The page is nil if the
@@ -34,20 +37,12 @@ func (p *parts) openPage(a *console, address string) (*page, error) {
 		return nil, nil
 	}
 	cfg := p.config().Approvals
-	l, err := net.Listen("tcp", address)
+	l, err := servecmd.Listen(servecmd.SocketPage, address, cfg.TLS)
 	if err != nil {
 		return nil, fmt.Errorf("serving the approval page: %w", err)
 	}
-	base := "http://" + l.Addr().String()
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		base = fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
-	}
-	hosts := config.Reveal(cfg.AllowedHosts)
-	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
-		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
-			hosts = append(hosts, host)
-		}
-	}
+	base, hosts := l.Base(), append(config.Reveal(cfg.AllowedHosts), l.Hosts()...)
+	base = strings.Replace(base, "THIS-MACHINE", "127.0.0.1", 1)
 	var hooks []admin.Webhook
 	for _, h := range cfg.Webhooks {
 		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
@@ -72,10 +67,10 @@ func (p *parts) openPage(a *console, address string) (*page, error) {
 			RedirectURL: o.SignOnReturn, Claim: sign.Claim})
 	}
 	site := admin.New(o)
-	pg := &page{site: site, base: base, forget: forget, failed: make(chan error, 1), server: &http.Server{
+	pg := &page{site: site, base: base, certificate: l.Certificate, forget: forget, failed: make(chan error, 1), server: &http.Server{
 		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
 	}}
-	go func() { pg.failed <- pg.server.Serve(webguard.Strict(l)) }()
+	go func() { pg.failed <- l.Serve(pg.server) }()
 	p.desk.page.Store(&base)
 	return pg, nil
 }

@@ -169,6 +169,9 @@ func TestRealRelease(t *testing.T) {
 
 	t.Run("checksums", func(t *testing.T) {
 		want := map[string]bool{}
+		if system, arch, _ := strings.Cut(host, "/"); system == "linux" {
+			want["codemode-bridge-"+releaseVersion+"-oci-"+arch+".tar"] = true
+		}
 		for _, end := range archives {
 			want["codemode-bridge_"+releaseVersion+end] = true
 		}

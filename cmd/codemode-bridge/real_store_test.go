@@ -23,7 +23,7 @@ func TestRealDatabase(t *testing.T) {
 	mustWrite(t, config, `{"servers": {"time": {"builtin": "time"}}, "store": "`+address+`", "storeKey": "${STORE_KEY}"}`)
 	run := func(args ...string) (string, error) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "codemode-bridge"), append(args, "--config", config)...)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "codemode-bridge"), append([]string{"--config", config}, args...)...)
 		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_STATE_HOME="+filepath.Join(home, "state"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"))
 		cmd.Env = append(cmd.Env, storeEnv...)
 		out, err := cmd.CombinedOutput()
@@ -62,6 +62,25 @@ func TestRealDatabase(t *testing.T) {
 	if again := lastLine(says("the log is whole", "store", "copy", copied, back)); again != head {
 		t.Errorf("the copy says %s, its copy %s", head, again)
 	}
+	// A backup, whose key is encrypted as it is in the database, restored into another one.
+	saved := filepath.Join(t.TempDir(), "all.backup")
+	says("the backup has all of it", "backup", saved)
+	if out, err := run("restore", saved); err == nil || !strings.Contains(out, "the store has rows already") {
+		t.Errorf("a backup over the store: %v\n%s", err, out)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "config.json")
+	mustWrite(t, elsewhere, strings.Replace(`{"servers": {"time": {"builtin": "time"}}, "store": "`+address+`", "storeKey": "${STORE_KEY}"}`, "team", "restored", 1))
+	there := func(words string, args ...string) string { return says(words, append(args, "--config", elsewhere)...) }
+	if there("the log is whole", "restore", saved); lastLine(there("the log is whole", "audit", "verify")) == "" {
+		t.Error("audit verify says nothing of what was restored")
+	}
+	there("done", "runs", "list", "--all")
+	mustWrite(t, elsewhere, `{"servers": {"time": {"builtin": "time"}}, "audit": {"path": "`+filepath.ToSlash(filepath.Join(filepath.Dir(elsewhere), "audit.db"))+`"}}`)
+	if out, err := run("restore", saved, "--config", elsewhere); err == nil || !strings.Contains(out, "hint: name that with storeKey, or with --key") {
+		t.Errorf("a backup whose key is encrypted: %v\n%s", err, out)
+	}
+	there("the log is whole", "restore", saved, "--key", "${STORE_KEY}")
+	there("the log is whole", "audit", "verify")
 	if out, err := run("store", "copy", copied, strings.Replace(address, "${STORE_PASSWORD}", "tiger", 1)); err == nil || !strings.Contains(out, "a password may not stand") {
 		t.Errorf("a password on the command line: %v\n%s", err, out)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
-	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/rpc"
@@ -119,15 +117,9 @@ func serveCommand(con *console) *cobra.Command {
 			if listen == "" {
 				listen = cfg.HTTP.Listen.Reveal()
 			}
-			if err := servecmd.MayListen(listen, cfg.HTTP.AsksForTokens()); err != nil {
-				if open := new(servecmd.OpenError); errors.As(err, &open) {
-					err = &configError{err, open.Hint()}
-				}
-				return err
-			}
-			l, err := net.Listen("tcp", listen)
+			l, err := servecmd.Open(listen, cfg.HTTP)
 			if err != nil {
-				return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
+				return err
 			}
 			defer l.Close()
 			start.named = cfg.HTTP.AsksForTokens()
@@ -137,15 +129,15 @@ func serveCommand(con *console) *cobra.Command {
 				case err != nil && at != "":
 					p.desk.page.Store(&at) // it shows the same requests
 				case err != nil:
-					p.log.Warn("there is no approval page here; approvals.listen names another address", "err", err)
+					p.log.Warn("there is no approval page here; "+servecmd.PageHint(err), "err", err)
 				case pg != nil:
 					defer pg.Close()
 					p.announcePage(pg)
 				}
 				defer p.openNotices(true)()
-				defer p.announceServing(con, l.Addr(), pg)()
-				greet(con, l.Addr(), cfg, pg)
-				return p.serveHTTP(ctx, con, l)
+				defer p.announceServing(con, l.Address(), pg)()
+				greet(con, l.Address(), cfg, pg)
+				return p.serveHTTP(ctx, con, l, pg)
 			})
 		},
 	}
@@ -202,7 +194,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 }
 
 // serveHTTP serves until ctx ends, and then drains.
-func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) error {
+func (p *parts) serveHTTP(ctx context.Context, con *console, l *servecmd.Endpoint, pg *page) error {
 	cfg := p.config()
 	s := servecmd.Serving{Bridge: p.server, Err: con.Err, Log: p.log, SessionsOf: func(name string, groups []string) (int, string) {
 		g := p.config().Rules().For(name, groups)
@@ -223,7 +215,9 @@ func (p *parts) serveHTTP(ctx context.Context, con *console, l net.Listener) err
 		return err
 	}
 	defer func() { _ = end() }() // nothing is lost: every change was committed
-	s.Around = around
+	if s.Around = around; pg != nil {
+		s.Page = pg.certificate
+	}
 	return s.Serve(ctx, l, cfg.HTTP)
 }
 
@@ -234,8 +228,7 @@ func shows(e approval.StoredRequest) {
 }
 
 // greet prints where the bridge is and how to connect to it.
-func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
-	endpoint := mcphttp.Address(addr)
+func greet(con *console, endpoint string, cfg *config.Config, pg *page) {
 	header, field := "", ""
 	if len(cfg.HTTP.Tokens) > 0 && cfg.HTTP.Auth.IsZero() { // otherwise clients log in by themselves
 		header = ` --header "Authorization: Bearer TOKEN"`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
-	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/replica"
 	"codemode-bridge/cmd/codemode-bridge/running"
 	"codemode-bridge/cmd/codemode-bridge/statuscmd"
@@ -67,8 +65,8 @@ func servingFolder(con *console) (string, error) {
 
 // announceServing makes a `serve` known to `status`, until end is called. One that cannot
 // be announced serves all the same.
-func (p *parts) announceServing(con *console, addr net.Addr, pg *page) (end func()) {
-	s := statuscmd.Serving{PID: os.Getpid(), Version: version, Since: time.Now(), File: p.config().File, Endpoint: mcphttp.Address(addr)}
+func (p *parts) announceServing(con *console, endpoint string, pg *page) (end func()) {
+	s := statuscmd.Serving{PID: os.Getpid(), Version: version, Since: time.Now(), File: p.config().File, Endpoint: endpoint}
 	if pg != nil {
 		s.Page = pg.base
 	}

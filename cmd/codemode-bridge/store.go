@@ -73,16 +73,21 @@ func storePlace(con *console) (config.Audit, error) {
 	return cfg.Audit, mustHavePath(cfg.Audit)
 }
 
+// storesOf is the commands about stores.
+func storesOf(con *console) *storecmd.Group {
+	secrets := func(cfg *config.Config) (*config.Config, error) {
+		return con.withSecrets(context.Background(), cfg, storecmd.Pointers...)
+	}
+	return &storecmd.Group{Console: &con.Console, Version: version, Load: con.load, ConfigFile: con.file, WithSecrets: secrets, FileKey: fileKey,
+		InForce: func() (*config.Config, error) { return con.loadWith(storecmd.Pointers...)(context.Background()) },
+		Laptops: func(ctx context.Context, from, to config.Audit) (int, error) {
+			return laptopscmd.Carry(ctx, from, to, storecmd.SQL)
+		}}
+}
+
 // laptopsOf and enrollOf are the commands of a centre, and of its laptops.
 func laptopsOf(con *console) *laptopscmd.Centre {
 	return &laptopscmd.Centre{Console: &con.Console, Version: version, Load: con.loadWith(append(storecmd.Pointers, laptopscmd.Pointer)...), Open: quietly, SQL: storecmd.SQL}
-}
-
-// storeCommands are the commands about stores.
-func storeCommands(con *console) *storecmd.Group {
-	return &storecmd.Group{Console: &con.Console, Load: con.load, Laptops: func(ctx context.Context, from, to config.Audit) (int, error) {
-		return laptopscmd.Carry(ctx, from, to, storecmd.SQL)
-	}}
 }
 
 func enrollOf(con *console) *enrollcmd.Laptop {
@@ -108,7 +113,7 @@ func (con *console) loadWith(pointers ...string) func(context.Context) (*config.
 
 func mustHavePath(place config.Audit) error {
 	if place.Path == "" {
-		return &configError{errors.New("there is no state folder for the audit log"), "set XDG_STATE_HOME, HOME, or audit.path"}
+		return &configError{errors.New("there is no state folder for the audit log"), "set HOME, or XDG_CONFIG_HOME, XDG_STATE_HOME and XDG_CACHE_HOME; or audit.path"}
 	}
 	return nil
 }
@@ -138,6 +143,9 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 		}
 		if _, newer := errors.AsType[*ledger.NewerError](err); newer {
 			return nil, &configError{err, "start that release again, or go back to what was kept before it: docs/install.md, Going back"}
+		}
+		if storecmd.Full(err) {
+			hint = "the disk is full: make room, or name a file elsewhere with audit.path"
 		}
 		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), hint}
 	}

@@ -5,9 +5,11 @@ package logging
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"codemode-bridge/bridge/config"
@@ -24,19 +26,36 @@ type Logs struct {
 	file   io.Closer
 }
 
-// Open opens the logs, whose file takes info even if the configuration wants less.
+// Open opens the logs, whose file takes info even if the configuration wants less. Without
+// a file, because there is no folder for it, standard error alone has the log, and says so.
 func Open(con *cli.Console, cfg config.Log) (*Logs, error) {
 	level := cfg.Level.Slog()
+	shown := terminal(con, cfg.Format, level)
+	file, err := openFile(con)
+	if err != nil {
+		if dir := Dir(con.Env); dir != "" && !refused(err) {
+			return nil, err
+		}
+		l := &Logs{Logger: slog.New(shown)}
+		l.Logger.Warn("the log goes to standard error alone; HOME or XDG_STATE_HOME names a folder that can be written", "err", err)
+		return l, nil
+	}
+	toFile := slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)})
+	return &Logs{slog.New(slog.NewMultiHandler(shown, toFile)), file}, nil
+}
+
+// refused reports whether an error says that the system lets nobody write there, or has no
+// room: then everything else may still work.
+func refused(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC)
+}
+
+func openFile(con *cli.Console) (io.WriteCloser, error) {
 	dir := Dir(con.Env)
 	if dir == "" {
 		return nil, errors.New("there is no state folder for the log")
 	}
-	file, err := logfile.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	toFile := slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)})
-	return &Logs{slog.New(slog.NewMultiHandler(terminal(con, cfg.Format, level), toFile)), file}, nil
+	return logfile.Open(dir)
 }
 
 // OpenQuiet opens the logs of a command that prints an answer and ends. The file
@@ -50,7 +69,11 @@ func OpenQuiet(con *cli.Console, cfg config.Log) (*Logs, error) {
 }
 
 // Close closes the file.
-func (l *Logs) Close() { l.file.Close() }
+func (l *Logs) Close() {
+	if l.file != nil {
+		l.file.Close()
+	}
+}
 
 // Dir is the folder of the log files; empty if there is none.
 func Dir(env config.Env) string {

@@ -107,6 +107,10 @@ func (b *Bridge) pageOf(cfg *config.Config, at string) (string, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
+	if cfg.Approvals.TLS != (config.TLS{}) {
+		// The address is not what a certificate is for.
+		return "", &cli.SetupError{Err: errors.New("the page has a certificate, and the configuration does not say for which name"), Do: "--at names the address that codemode-bridge serve printed"}
+	}
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 

@@ -11,15 +11,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"codemode-bridge/bridge/certificate"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/identity"
 	"codemode-bridge/bridge/mcphttp"
-	"codemode-bridge/bridge/webguard"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
@@ -50,12 +54,14 @@ type Serving struct {
 	Unavailable func() string                   // why calls are refused; "" if they are not
 	Linger      time.Duration                   // how long draining takes at least
 	Around      func(http.Handler) http.Handler // serves what else is at the address
+	Page        *certificate.Files              // of the approval page; nil: none
 	Err         io.Writer                       // told whom the end waits for
 	Log         *slog.Logger
 }
 
-// Serve serves until ctx ends, and then drains.
-func (s *Serving) Serve(ctx context.Context, l net.Listener, h config.HTTP) error {
+// Serve serves until ctx ends, and then drains. It tells a service manager when it begins
+// and ends to serve.
+func (s *Serving) Serve(ctx context.Context, l *Endpoint, h config.HTTP) error {
 	var draining atomic.Bool
 	o := mcphttp.Options{
 		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
@@ -68,11 +74,8 @@ func (s *Serving) Serve(ctx context.Context, l net.Listener, h config.HTTP) erro
 		}
 		return nil
 	}
-	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
-		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
-			o.Hosts = append(o.Hosts, host)
-		}
-	}
+	o.Hosts = append(o.Hosts, l.Hosts()...)
+	l.Cautions(s.Log)
 	server := &http.Server{
 		Handler:           s.Around(mcphttp.Handler(s.Bridge, o)),
 		ReadHeaderTimeout: 10 * time.Second, // no WriteTimeout: answers are streams
@@ -81,12 +84,19 @@ func (s *Serving) Serve(ctx context.Context, l net.Listener, h config.HTTP) erro
 		MaxHeaderBytes:    32 << 10,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(webguard.Strict(l)) }()
+	go func() { failed <- l.Serve(server) }()
+	reloading, stop := context.WithCancel(ctx)
+	var reloads sync.WaitGroup
+	defer reloads.Wait()
+	defer stop()
+	reloads.Go(func() { s.reload(reloading, l) })
+	Notify("READY=1\nSTATUS=serves " + l.Address())
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
+	Notify("STOPPING=1\nSTATUS=draining")
 	draining.Store(true)
 	lingered := time.After(s.Linger)
 	if n := s.Bridge.Running(); n > 0 {
@@ -103,4 +113,33 @@ func (s *Serving) Serve(ctx context.Context, l net.Listener, h config.HTTP) erro
 	}
 	<-failed
 	return nil
+}
+
+// reload takes over new certificates when their files change, and reads them anew when
+// SIGHUP says so, until ctx ends.
+func (s *Serving) reload(ctx context.Context, l *Endpoint) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	defer signal.Stop(told)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	all := slices.DeleteFunc([]*certificate.Files{l.Certificate, s.Page}, func(f *certificate.Files) bool { return f == nil })
+	for _, f := range all {
+		watching.Go(func() { f.Watch(ctx, s.Log) })
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-told:
+			Notify("RELOADING=1")
+			for _, f := range all {
+				if err := f.Reload(s.Log); err != nil {
+					s.Log.Warn("the new certificate cannot be used", "err", err)
+				}
+			}
+			s.Log.Info("certificates were read anew; the configuration is followed without being told")
+			Notify("READY=1")
+		}
+	}
 }

@@ -21,7 +21,14 @@ import (
 // A Group has the commands about stores.
 type Group struct {
 	*cli.Console
-	Load func() (*config.Config, error) // the present configuration
+	Version string
+	Load    func() (*config.Config, error) // the present configuration
+	// ConfigFile is where the configuration is, or would be; InForce is what bridges go by,
+	// with the secrets of the store, which WithSecrets fills in.
+	ConfigFile  func() (string, error)
+	InForce     func() (*config.Config, error)
+	WithSecrets func(*config.Config) (*config.Config, error)
+	FileKey     func(file string) string // what the folders of a configuration are named after
 	// Laptops copies those of a centre, and returns how many there are.
 	Laptops func(ctx context.Context, from, to config.Audit) (int, error)
 }
@@ -170,7 +177,32 @@ func carryRequests(ctx context.Context, from, to config.Audit) (requests, grants
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
-	all, err := source.Requests(ctx, approval.Filter{})
+	return putRequests(ctx, stored{source}, into)
+}
+
+// An asked has requests, with what belongs to them, to be copied.
+type asked interface {
+	holder
+	Requests(ctx context.Context) ([]approval.StoredRequest, error)
+	Grants(ctx context.Context) ([]approval.Grant, error)
+}
+
+// stored reads all requests of a store.
+type stored struct{ from Requests }
+
+func (s stored) Requests(ctx context.Context) ([]approval.StoredRequest, error) {
+	return s.from.Requests(ctx, approval.Filter{})
+}
+
+func (s stored) Grants(ctx context.Context) ([]approval.Grant, error) { return s.from.Grants(ctx) }
+
+func (s stored) Held(ctx context.Context) (map[string]*approval.PendingConfig, error) {
+	return s.from.(holder).Held(ctx)
+}
+
+// putRequests writes them into a store that has none.
+func putRequests(ctx context.Context, source asked, into Requests) (requests, grants int, err error) {
+	all, err := source.Requests(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -188,7 +220,7 @@ func carryRequests(ctx context.Context, from, to config.Audit) (requests, grants
 			return 0, 0, err
 		}
 	}
-	held, err := source.(holder).Held(ctx)
+	held, err := source.Held(ctx)
 	for file, one := range held {
 		if err == nil {
 			_, err = into.ChangePendingConfig(ctx, file, func(*approval.PendingConfig) (*approval.PendingConfig, error) { return one, nil })

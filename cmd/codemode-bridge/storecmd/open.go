@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -80,6 +81,9 @@ func Open(ctx context.Context, place config.Audit, readOnly bool, log *slog.Logg
 	}
 	return db, nil
 }
+
+// Full reports whether an error says that there is no room for a file.
+func Full(err error) bool { return sqlstore.Full(err) || errors.Is(err, syscall.ENOSPC) }
 
 // Missing reports whether there is no file of records. What a database has is not asked
 // here.
