@@ -83,7 +83,11 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 	content, context := r.looks(view)
 	if content && c.tool.Server != "" {
 		reads := c.meaning != nil && c.meaning.Accepted && slices.Equal(c.meaning.Effects, []string{string(known.Read)})
-		f.Content = r.read.Find(c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
+		find := r.read.Take
+		if c.Number == 0 {
+			find = r.read.Find // it is not made yet
+		}
+		f.Content = find(c.Number, c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
 	}
 	if context {
 		f.Context = provenance.ContextFacts(slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))...)

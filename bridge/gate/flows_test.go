@@ -158,7 +158,7 @@ func TestFlowsSurviveARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "fs", Name: "read", Path: "fs__read", Labels: []string{"private"}},
+		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "fs", Name: "read", Path: "fs__read", Labels: []string{"private"}}, nil,
 			json.RawMessage(`{"content":[{"type":"text","text":"`+salary+`"}]}`))
 		if err := callTo(t, g, r, 2, "mail__send", sends(body)); err == nil {
 			t.Errorf("by %s: sent", by)

@@ -30,6 +30,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/met"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
@@ -105,7 +106,7 @@ type Gate struct {
 	fence     func(ctx context.Context) (context.Context, error)
 	now       func() time.Time
 	view      atomic.Pointer[View]
-	met       acquaintance
+	met       met.Book
 	marks     provenance.Book // what was read
 	turn      func(ctx context.Context, session string, work func()) error
 }
@@ -187,7 +188,7 @@ func (g *Gate) Refuse(ctx context.Context, e approval.StoredRequest, v approval.
 
 // EndSession forgets a session, with its grants. Its runs have ended.
 func (g *Gate) EndSession(session string) error {
-	g.met.forget(session)
+	g.met.Forget(session)
 	g.marks.Forget(session)
 	return g.broker.EndSession(session)
 }
@@ -285,7 +286,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()
-	made.landed = g.met.move(view, r.Session, made)
+	made.landed = acquaintance{&g.met}.move(view, r.Session, made)
 	reply, err := g.send(fenced, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
 }

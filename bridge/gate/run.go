@@ -238,12 +238,15 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 
 // Recall restores what a call of an earlier part of the run has left, so that later
 // calls are judged, and failures reported, as if the run had never paused. Nothing
-// is recorded, since that was done at the time. At is where the script made it, and the
-// reply is what the script got.
-func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
+// is recorded, since that was done at the time. At is where the script made it with these
+// arguments, and the reply is what the script got.
+func (r *Run) Recall(at analysis.Position, p Past, sent, reply json.RawMessage) {
 	r.tally.pass(at)
 	r.tally.recall(p)
-	r.gate.met.meet(r.Session, p.Met)
+	r.gate.met.Meet(r.Session, p.Met)
+	if args, err := canon.Parse(sent); err == nil && p.Server != "" && p.Effect.State != ledger.Refused {
+		r.read.Send(p.Server, args)
+	}
 	if p.Server != "" && len(reply) > 0 {
 		from := provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name, Labels: p.Labels, Unlabelled: p.Unlabelled}
 		r.read.Read(from, reply)
