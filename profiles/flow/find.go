@@ -114,16 +114,17 @@ func (m *Memory) find(call int, sink string, arguments any) Found {
 		}
 		left -= len(text)
 		at := placeOf(sink, sent.Path)
+		before, behind := m.sent[at].around(call)
 		tail, ok := tails[at]
 		if !ok {
-			tail = m.sent[at].before(call)
+			tail = before
 		}
 		views := viewsOf(text)
 		runs := s.runs(sent.Path, text, views)
-		if s.joined -= len(tail); len(tail) > 0 && s.joined < 0 {
+		if s.joined -= len(tail) + len(behind); len(tail)+len(behind) > 0 && s.joined < 0 {
 			s.partly = true
-		} else if len(tail) > 0 {
-			if begun := s.parts(sent.Path, tail, text[:min(len(text), maxPart)]); len(runs) == 0 && len(text) <= maxPart {
+		} else if len(tail)+len(behind) > 0 {
+			if begun := s.parts(sent.Path, tail, text, behind); len(runs) == 0 && len(text) <= maxPart {
 				runs = begun
 			} else {
 				for _, f := range begun {
@@ -280,19 +281,27 @@ func (s *search) rest(path, text string, hits []hit, finds []Find, parts bool) {
 	}
 }
 
-// parts finds the runs that end in a string and began in what was sent before it.
-func (s *search) parts(path string, tail []byte, text string) (finds []Find) {
-	whole := string(tail) + text
+// parts finds the runs that a string has together with what is sent before and behind it.
+func (s *search) parts(path string, tail []byte, text string, behind []byte) (finds []Find) {
+	if len(text) > 2*maxPart { // its middle has nothing to do with either
+		finds = s.parts(path, tail, text[:maxPart], nil)
+		if len(behind) > 0 {
+			finds = append(finds, s.parts(path, nil, text[len(text)-maxPart:], behind)...)
+		}
+		return finds
+	}
+	whole := string(tail) + text + string(behind)
+	ends := len(tail) + len(text)
 	var all []hit
 	for _, v := range viewsOf(whole) {
 		for _, h := range s.hits(v, len(whole)) {
 			inside := 0
 			for _, at := range v.at[h.from:h.to] {
-				if int(at) >= len(tail) {
+				if int(at) >= len(tail) && int(at) < ends {
 					inside++
 				}
 			}
-			if inside >= minPart && h.start < len(tail) {
+			if inside >= minPart && (h.start < len(tail) || h.end > ends) {
 				all = append(all, h)
 			}
 		}

@@ -9,44 +9,53 @@ import (
 // time: each is looked at together with those before it, whether or not they have arrived.
 
 const (
-	maxTail  = 2048     // bytes kept of what was sent to one place
-	maxTails = 16 << 20 // bytes of all of them, with their names; then all are forgotten, and Found.Partly says so
-	maxOpen  = 64       // parts of calls of which nobody knows yet whether they are sent
-	perTail  = 64       // what a place costs beside its bytes
+	maxTail   = 2048     // bytes kept of what was sent to one place
+	maxTails  = 16 << 20 // bytes of all of them, with their names; then all are forgotten, and Found.Partly says so
+	maxRecent = 64       // parts of which it is known which call sends them
+	perTail   = 64       // what a place costs beside its bytes
 )
 
 // A tail is the end of what was sent to one place.
 type tail struct {
-	sent []byte
-	open []part // of calls that are not sent yet, in the order they were decided
+	sent   []byte // before the parts, by calls that are over
+	recent []part // by the numbers of their calls: those made at the same time are decided in any order
 }
 
 type part struct {
 	call int
 	text []byte
-	sent bool
 }
 
-// before is what stands before the text of a call.
-func (t *tail) before(call int) []byte {
+// around is what stands before and behind the text of a call: what calls with smaller and larger numbers send. A
+// call without a number stands behind all.
+func (t *tail) around(call int) (before, behind []byte) {
 	if t == nil {
-		return nil
+		return nil, nil
 	}
-	all := t.sent
-	for _, p := range t.open {
-		if p.call == call && call != 0 {
-			break
+	before = t.sent
+	for _, p := range t.recent {
+		switch {
+		case call == 0 || p.call < call:
+			before = extended(before, string(p.text))
+		case p.call > call && len(behind) < maxPart:
+			behind = append(behind, p.text...)
 		}
-		all = extended(all, string(p.text))
 	}
-	return all
+	return before, behind[:min(len(behind), maxPart)]
 }
 
-// settle moves what is certain to have been sent out of the open parts.
-func (t *tail) settle() {
-	for len(t.open) > 0 && (t.open[0].sent || len(t.open) > maxOpen) {
-		t.sent = extended(t.sent, string(t.open[0].text))
-		t.open = slices.Delete(t.open, 0, 1)
+// add adds a part, and makes one text of those that came long before.
+func (t *tail) add(p part) {
+	i, _ := slices.BinarySearchFunc(t.recent, p.call, func(o part, call int) int { return o.call - call })
+	t.recent = slices.Insert(t.recent, i, p)
+	size := 0
+	for _, p := range t.recent {
+		size += len(p.text)
+	}
+	for len(t.recent) > maxRecent || size-len(t.recent[0].text) >= maxTail {
+		size -= len(t.recent[0].text)
+		t.sent = extended(t.sent, string(t.recent[0].text))
+		t.recent = slices.Delete(t.recent, 0, 1)
 	}
 }
 
@@ -55,12 +64,6 @@ func (t *tail) settle() {
 func (m *Memory) Take(call int, sink string, arguments any) Found {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	had := map[string]int{} // which of the parts at a place it was
-	for _, at := range m.open[call] {
-		if strings.HasPrefix(at, sink+"\x00") {
-			had[at] = slices.IndexFunc(m.sent[at].open, func(p part) bool { return p.call == call })
-		}
-	}
 	found := m.find(call, sink, arguments)
 	m.drop(call, sink+"\x00")
 	texts := map[string][]byte{}
@@ -74,18 +77,11 @@ func (m *Memory) Take(call int, sink string, arguments any) Found {
 	}
 	for _, at := range places {
 		t := m.tail(at, len(texts[at]))
-		i, again := had[at]
-		if !again || i < 0 || i > len(t.open) {
-			i = len(t.open)
+		t.add(part{call, texts[at]})
+		if m.open == nil {
+			m.open = map[int][]string{}
 		}
-		t.open = slices.Insert(t.open, i, part{call: call, text: texts[at]})
-		t.settle()
-		if slices.ContainsFunc(t.open, func(p part) bool { return p.call == call }) {
-			if m.open == nil {
-				m.open = map[int][]string{}
-			}
-			m.open[call] = append(m.open[call], at)
-		}
+		m.open[call] = append(m.open[call], at)
 	}
 	return found
 }
@@ -94,14 +90,6 @@ func (m *Memory) Take(call int, sink string, arguments any) Found {
 func (m *Memory) Sent(call int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, at := range m.open[call] {
-		if t := m.sent[at]; t != nil {
-			for i := range t.open {
-				t.open[i].sent = t.open[i].sent || t.open[i].call == call
-			}
-			t.settle()
-		}
-	}
 	delete(m.open, call)
 }
 
@@ -120,8 +108,7 @@ func (m *Memory) drop(call int, prefix string) {
 			return false
 		}
 		if t != nil {
-			t.open = slices.DeleteFunc(t.open, func(p part) bool { return p.call == call })
-			t.settle()
+			t.recent = slices.DeleteFunc(t.recent, func(p part) bool { return p.call == call })
 		}
 		return true
 	})
@@ -170,7 +157,7 @@ func (m *Memory) weigh() {
 	m.sentSize = 0
 	for at, t := range m.sent {
 		m.sentSize += len(at) + perTail + len(t.sent)
-		for _, p := range t.open {
+		for _, p := range t.recent {
 			m.sentSize += len(p.text) + perTail
 		}
 	}
