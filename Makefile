@@ -41,7 +41,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real storm soak bench bench-parts bench-asking bench-context mutants fuzz frozen pictures release clean
+.PHONY: help build run test check fmt lint vuln race cross test-real storm soak bench bench-parts bench-asking bench-flows bench-context mutants fuzz frozen pictures release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, s
 # BEFORE=PROGRAM plays what was the default before with that older bridge.
 bench-asking: build ## how often a person is asked in ordinary work, and which harmful calls get through: writes docs/asking.md
 	$(GO) run ./bridge/bench/asking -bridge bin/codemode-bridge -before '$(BEFORE)' -dialogs .cache/asking -page docs/asking.md
+
+bench-flows: ## which attacks get private text out, without rules about flows and with them: writes the table in docs/flows.md
+	$(GO) run ./bridge/bench/flows -page docs/flows.md
 
 # Needs Node 22 and npm; MODEL=1 has a model do the tasks by your own key.
 bench-context: build ## how much a model reads: tools listed, found by search, and through the bridge: writes docs/context.md

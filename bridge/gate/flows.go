@@ -89,10 +89,29 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 		}
 		f.Content = find(c.Number, c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
 	}
+	if content && f.Labels.May(profiles.LabelExternal) {
+		f.Content = append(f.Content, r.read.Stored(c.tool.Server)...)
+	}
 	if context {
+		f.Written = r.unknowing() && provenance.Written(r.Script, c.args)
 		f.Context = provenance.ContextFacts(slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))...)
 	}
 	return f
+}
+
+// unknowing reports whether it is certain that nothing private had been read when the run began.
+func (r data) unknowing() bool {
+	may := func(m provenance.Mark) bool {
+		return profiles.Labels{Has: m.Labels, Unknown: m.Unknown}.May(profiles.LabelPrivate)
+	}
+	return r.Watched && !slices.ContainsFunc(r.Context, may)
+}
+
+// store notes what c leaves at a server that keeps it.
+func (r data) store(server string, number int, has *profiles.FlowFacts) {
+	if has != nil && !has.Labels.May(profiles.LabelExternal) {
+		r.read.Store(server, number, has.Content)
+	}
 }
 
 // mark notes that c has answered: for the run, and for what its context hangs on.
@@ -135,7 +154,7 @@ func (r data) begins(view *View, resumed bool) {
 	if r.Brief {
 		r.ContextOf = r.contextOf()
 	}
-	if context {
+	if r.Watched = context; context {
 		r.Context = r.gate.marks.Of(r.contextOf(), r.gate.now())
 	}
 }

@@ -29,6 +29,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	}
 	r.tally.add(c.effect(ledger.Unknown))
 	r.read.Sent(c.Number)
+	data{r}.store(c.tool.Server, c.Number, c.flow)
 	return nil
 }
 

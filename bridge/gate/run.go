@@ -73,6 +73,8 @@ type Surroundings struct {
 	// policy looks at that; ContextOf says who they are, empty for the session.
 	Context   []provenance.Mark `json:"context,omitempty"`
 	ContextOf string            `json:"contextOf,omitempty"`
+	// Watched reports that Context has it: policy looked at that when the run began.
+	Watched bool `json:"watched,omitempty"`
 }
 
 // Reach says how a run can ask a person.
@@ -244,7 +246,10 @@ func (r *Run) Recall(at analysis.Position, p Past, sent, reply json.RawMessage) 
 	r.tally.pass(at)
 	r.tally.recall(p)
 	r.gate.met.Meet(r.Session, p.Met)
-	if args, err := canon.Parse(sent); err == nil && p.Server != "" && p.Effect.State != ledger.Refused {
+	content, _ := data{r}.looks(r.gate.View())
+	if args, err := canon.Parse(sent); content && err == nil && p.Server != "" && p.Effect.State != ledger.Refused {
+		data{r}.store(p.Server, p.Effect.Number, &profiles.FlowFacts{Labels: profiles.Labels{Has: p.Labels, Unknown: p.Unlabelled},
+			Content: r.read.Find(0, p.Server, args).ContentFacts(func(provenance.Source) bool { return false })})
 		r.read.Send(p.Server, args)
 	}
 	if p.Server != "" && len(reply) > 0 {

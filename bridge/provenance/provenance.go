@@ -34,6 +34,7 @@ import (
 	"sync"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/flow"
 )
 
@@ -50,6 +51,7 @@ type Memory struct {
 	mu      sync.Mutex
 	sources []Source       // by the number that flow knows them by
 	classes map[string]int // of sources that are the same to rules
+	stored  map[string][]profiles.FlowFact
 }
 
 // A Source is the call that an answer belongs to.

@@ -57,6 +57,7 @@ var table = map[string][]string{
 	"bridge/audit":         {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/bench":         {"analysis", "bridge/ledger", "bridge/sqlstore", "profiles", "sandbox", "sandbox/wire"},
 	"bridge/bench/asking":  {},
+	"bridge/bench/flows":   {"bridge", "bridge/catalog", "bridge/config", "bridge/gate", "bridge/ledger", "bridge/upstream", "bridge/workspace", "profiles", "profiles/flow", "profiles/known", "sandbox", "sandbox/worker"},
 	"bridge/builtin":       {"profiles/known"},
 	"bridge/commons":       {"bridge/catalog", "profiles"},
 	"bridge/canon":         {},

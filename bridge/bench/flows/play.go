@@ -81,13 +81,9 @@ func playAll(ctx context.Context, all []scenario, with []setting, lists string) 
 // play plays a scenario under a setting: the attack and the twin, each in a session of its own.
 func play(ctx context.Context, pool *sandbox.Pool, s scenario, with setting, lists, folder string) (result, error) {
 	r := result{scenario: s, setting: with}
-	spec, err := with.spec()
+	set, err := with.policy()
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", with.name, err)
-	}
-	set, problems := profiles.Parse(spec)
-	if len(problems) > 0 {
-		return r, fmt.Errorf("%s: %v", with.name, problems)
 	}
 	fake := &servers{scenario: s, folder: folder}
 	view, err := fake.view(set, lists)
@@ -211,9 +207,11 @@ func (f *servers) arrived() bool {
 			if strings.Contains(one.Text, has) {
 				return true
 			}
-			if at := strings.Index(has, one.Text); at >= 0 && len(one.Text) >= 2 {
-				for i := range one.Text {
-					covered[at+i] = true
+			for at := range has {
+				if len(one.Text) >= 2 && strings.HasPrefix(has[at:], one.Text) {
+					for i := range one.Text {
+						covered[at+i] = true
+					}
 				}
 			}
 		}

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 
+	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
 )
 
-// A setting is one way to configure flows. All of them but the templates allow everything else, so that what is
+// A setting is one way to configure flows. All but the templates allow everything else, so that what is
 // asked is asked because of flows.
 type setting struct {
 	name, says string
@@ -22,18 +22,25 @@ func settings() []setting {
 		{"content", "by content", `{"default": "allow", "flows": [` + byContent + `]}`},
 		{"context", "by context", `{"default": "allow", "rules": [` + byContext + `]}`},
 		{"both", "both", `{"default": "allow", "flows": [` + byContent + `], "rules": [` + byContext + `]}`},
+		{"trifecta", "the template `trifecta`", `{"extends": "builtin:trifecta@1"}`},
+		{"coding", "the template `coding`, which has none", `{"extends": "builtin:coding@1"}`},
 	}
 }
 
+// The rules of the template trifecta.
 const (
 	byContent = `{"from": "private", "to": "external", "action": "ask", "by": "content"}`
-	byContext = `{"name": "trifecta", "effects": ["write", "delete", "send", "execute", "spend"],
-		"when": "'private' in flow.context && 'untrusted' in flow.context && 'external' in labels", "action": "ask"}`
+	trifecta  = `"when": "'private' in flow.context && 'untrusted' in flow.context && 'external' in labels && !flow.written", "action": "ask"}`
+	byContext = `{"effects": ["write", "delete", "send", "execute", "spend"], ` + trifecta + `, {"effects": ["read"], "net": ["chosen"], ` + trifecta
 )
 
-func (s setting) spec() (spec profiles.Spec, err error) {
-	err = json.Unmarshal([]byte(`{"defaultProfile": "p", "profiles": {"p": `+s.profile+`}}`), &spec)
-	return spec, err
+// policy is the setting as a configuration has it.
+func (s setting) policy() (*profiles.Set, error) {
+	cfg, err := config.Parse("config.json", []byte(`{"evaluation": {"defaultProfile": "p", "profiles": {"p": `+s.profile+`}}}`), nil)
+	if err != nil {
+		return nil, err
+	}
+	return cfg.Profiles, nil
 }
 
 // counts are the numbers of one setting.
