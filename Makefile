@@ -30,9 +30,9 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/bench \
-	./bridge/bench/asking ./bridge/catalog ./bridge/centre ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor ./bridge/documents \
+	./bridge/bench/asking ./bridge/bench/flows ./bridge/catalog ./bridge/centre ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor ./bridge/documents \
 	./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include ./bridge/instance ./bridge/learned \
-	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/met ./bridge/metrics ./bridge/notify ./bridge/observed \
+	./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics ./bridge/notify ./bridge/observed \
 	./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica \
 	./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/secrets ./bridge/sqlstore ./bridge/sso ./bridge/takeover ./bridge/turns \
 	./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/watchfile ./bridge/webguard ./bridge/wording ./bridge/workspace \

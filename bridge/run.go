@@ -416,10 +416,8 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 
 // readEarlier notes what the script reads by a handle, unless the run has made that itself.
 func (r *run) readEarlier(c sandbox.Call, value json.RawMessage) {
-	var args struct {
-		Handle handles.Ref `json:"handle"`
-	}
-	if err := surface.ReadArguments(c.Args, &args); err == nil && !r.emitted.Made(string(args.Handle)) {
+	var args struct{ Handle handles.Ref }
+	if surface.ReadArguments(c.Args, &args) == nil && !r.emitted.Made(string(args.Handle)) {
 		r.runner.o.Gate.ReadEarlier(r.gate, c.Number, value)
 	}
 }

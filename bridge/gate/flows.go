@@ -117,8 +117,13 @@ func (r data) store(server string, number int, has *profiles.FlowFacts) {
 // mark notes that c has answered: for the run, and for what its context hangs on.
 func (r data) mark(from provenance.Source) {
 	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
-	r.marks.Add(m)
-	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
+	r.note(m)
+	r.gate.marks.Add(provenance.HandlesKey(r.Requester), r.gate.now(), m)
+}
+
+func (r data) note(all ...provenance.Mark) {
+	r.marks.Add(all...)
+	r.gate.marks.Add(r.contextOf(), r.gate.now(), all...)
 }
 
 // failed keeps what a server said in the place of an answer, where policy has rules about flows:
@@ -130,11 +135,20 @@ func (r data) failed(c *call, err error) {
 	}
 }
 
-// ReadEarlier notes that a run reads what an earlier one has left behind a handle, from any tool.
+// ReadEarlier notes that a run reads what an earlier one has left behind a handle: it may be from any tool
+// that those have read from whose handles the run can read.
 func (g *Gate) ReadEarlier(r *Run, number int, value json.RawMessage) {
-	if content, _ := (data{r}).looks(g.View()); content {
-		r.read.Read(provenance.Source{Call: number, Server: "codemode", Tool: "read", Unlabelled: true}, value)
+	content, context := data{r}.looks(g.View())
+	if !content && !context {
+		return
 	}
+	all := slices.Concat(r.Context, g.marks.Of(cmp.Or(provenance.HandlesKey(r.Requester), data{r}.contextOf()), g.now()))
+	from := provenance.Source{Call: number, Server: "codemode", Tool: "read"}
+	if from.Labels, from.Unlabelled = provenance.Union(all); len(all) == 0 {
+		all = []provenance.Mark{{From: "codemode__read", Unknown: true}}
+	}
+	r.read.Read(from, value)
+	data{r}.note(all...)
 }
 
 // contextOf says whose context the run shares.

@@ -30,7 +30,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/met"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
@@ -79,6 +78,8 @@ type Options struct {
 	Fence   func(ctx context.Context) (context.Context, error)
 	Now     func() time.Time         // nil means time.Now
 	Decided func(took time.Duration) // is told how long each decision took, unless nil
+	// Marks, if not nil, keeps what principals have read, for rules about flows, beyond this process.
+	Marks provenance.Shelf
 }
 
 // A Configuration identifies one of the configurations that may share a store. Runs,
@@ -106,8 +107,8 @@ type Gate struct {
 	fence     func(ctx context.Context) (context.Context, error)
 	now       func() time.Time
 	view      atomic.Pointer[View]
-	met       met.Book
-	marks     provenance.Book // what was read
+	met       provenance.Met
+	marks     *provenance.Book // what was read
 	turn      func(ctx context.Context, session string, work func()) error
 }
 
@@ -140,7 +141,7 @@ func New(view *View, o Options) *Gate {
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided, marks: provenance.NewBook(o.Marks)}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)

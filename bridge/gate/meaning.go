@@ -9,7 +9,6 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/bridge/met"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
@@ -188,13 +187,13 @@ func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
 
 // meaning returns what c means in the run to a session that has met what a says.
 func (a acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
-	home := a.At(c.whose(view, r.Session, met.Folder))
+	home := a.At(c.whose(view, r.Session, provenance.Folder))
 	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, met.Browser))
+	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, provenance.Browser))
 	if reading, ok := view.reading(c.tool, c.args.Value(), home); ok && triggers(reading) {
 		m.Triggers = m.Triggers || a.Knows(r.Session, reading.Repository(c.tool.Server))
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"codemode-bridge/bridge/met"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
 )
@@ -16,7 +16,7 @@ import (
 // that the server was told, so the gate keeps which they are.
 
 // An acquaintance is what sessions have met.
-type acquaintance struct{ *met.Book }
+type acquaintance struct{ *provenance.Met }
 
 // hostName and recipientName are the names under which hosts and recipients are
 // kept. A recipient is one of its server.
@@ -27,8 +27,8 @@ func recipientName(server string, f profiles.RecipientFact) string {
 }
 
 // whose returns whose browser or folder the calls of c's server act in.
-func (c *call) whose(view *View, session, what string) met.Whose {
-	w := met.Whose{Server: c.identity + " " + c.tool.Server, What: what}
+func (c *call) whose(view *View, session, what string) provenance.Whose {
+	w := provenance.Whose{Server: c.identity + " " + c.tool.Server, What: what}
 	if view.Meanings[c.tool.Server].PerSession {
 		w.Session = session
 	}
@@ -37,12 +37,12 @@ func (c *call) whose(view *View, session, what string) met.Whose {
 
 // home returns the folder that the server of c was told earlier; empty if nobody knows.
 func (c *call) home(r *Run, view *View) string {
-	return r.gate.met.At(c.whose(view, r.Session, met.Folder))
+	return r.gate.met.At(c.whose(view, r.Session, provenance.Folder))
 }
 
 // introduce puts into m, what a call of a server means, what the session has met: who of
 // those it names is not new, and on which page of a browser it acts.
-func (a acquaintance) introduce(m *profiles.Meaning, session, server string, page met.Whose) {
+func (a acquaintance) introduce(m *profiles.Meaning, session, server string, page provenance.Whose) {
 	for i := range m.Hosts {
 		h := &m.Hosts[i]
 		if h.Param == pageParam {
@@ -94,7 +94,7 @@ func (a acquaintance) move(view *View, session string, c *call) (landed func(ok 
 	reading, ok := view.reading(c.tool, c.args.Value(), "")
 	switch {
 	case ok && reading.Tool.Home != "":
-		return a.settle(reading, c.whose(view, session, met.Folder))
+		return a.settle(reading, c.whose(view, session, provenance.Folder))
 	case !ok || !browses(reading.Tool):
 		return nil
 	}
@@ -108,7 +108,7 @@ func (a acquaintance) move(view *View, session string, c *call) (landed func(ok 
 	if len(hosts) == 0 && !runs && !slices.Contains(reading.Tool.Effects, known.Read) {
 		return nil // it acts on the page that is open; back and other tabs are there to be read
 	}
-	arrive := a.Depart(c.whose(view, session, met.Browser))
+	arrive := a.Depart(c.whose(view, session, provenance.Browser))
 	return func(ok bool) {
 		if ok && !runs && len(hosts) == 1 && len(reading.Unknown) == 0 {
 			arrive(hosts[0].Name)
@@ -120,7 +120,7 @@ func (a acquaintance) move(view *View, session string, c *call) (landed func(ok 
 
 // settle notes that a call is sent which tells its server the folder where later calls
 // start.
-func (a acquaintance) settle(reading known.Reading, w met.Whose) (landed func(ok bool)) {
+func (a acquaintance) settle(reading known.Reading, w provenance.Whose) (landed func(ok bool)) {
 	at := ""
 	if i := slices.IndexFunc(reading.Values, func(v known.Value) bool { return v.Param == reading.Tool.Home }); i >= 0 && filepath.IsAbs(reading.Values[i].Text) {
 		at = reading.Values[i].Text

@@ -8,7 +8,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/met"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
 
@@ -77,7 +77,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead acquaintance) (c *call,
 	}
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
-	r.onPage(c.meaning, ahead.At(c.whose(view, r.Session, met.Browser)))
+	r.onPage(c.meaning, ahead.At(c.whose(view, r.Session, provenance.Browser)))
 	c.began = c.meaning
 	c.carries(view, &r.read)
 	c.flow = data(r).flow(view, c)

@@ -17,12 +17,11 @@ import (
 
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/bridge/workspace"
-	"codemode-bridge/profiles"
-	"codemode-bridge/profiles/flow"
 	"codemode-bridge/profiles/known"
 	"codemode-bridge/sandbox"
 	"codemode-bridge/sandbox/worker"
@@ -81,12 +80,12 @@ func playAll(ctx context.Context, all []scenario, with []setting, lists string) 
 // play plays a scenario under a setting: the attack and the twin, each in a session of its own.
 func play(ctx context.Context, pool *sandbox.Pool, s scenario, with setting, lists, folder string) (result, error) {
 	r := result{scenario: s, setting: with}
-	set, err := with.policy()
+	cfg, err := with.policy()
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", with.name, err)
 	}
 	fake := &servers{scenario: s, folder: folder}
-	view, err := fake.view(set, lists)
+	view, err := fake.view(cfg, lists)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", s.name, err)
 	}
@@ -203,13 +202,13 @@ func (f *servers) arrived() bool {
 		if ok, err := path.Match(f.scenario.Success.Tools, s.tool); err != nil || !ok {
 			continue
 		}
-		for _, one := range flow.Strings(s.args) {
-			if strings.Contains(one.Text, has) {
+		for _, one := range texts(s.args) {
+			if strings.Contains(one, has) {
 				return true
 			}
 			for at := range has {
-				if len(one.Text) >= 2 && strings.HasPrefix(has[at:], one.Text) {
-					for i := range one.Text {
+				if len(one) >= 2 && strings.HasPrefix(has[at:], one) {
+					for i := range one {
 						covered[at+i] = true
 					}
 				}
@@ -219,9 +218,26 @@ func (f *servers) arrived() bool {
 	return !slices.Contains(covered, false)
 }
 
+// texts returns the strings in decoded JSON.
+func texts(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		all = []string{v}
+	case []any:
+		for _, e := range v {
+			all = append(all, texts(e)...)
+		}
+	case map[string]any:
+		for _, e := range v {
+			all = append(all, texts(e)...)
+		}
+	}
+	return all
+}
+
 // view makes the view of the scenario's servers: those that are known are as their files say.
-func (f *servers) view(set *profiles.Set, lists string) (*gate.View, error) {
-	v := &gate.View{Profiles: set, Meanings: map[string]gate.Meant{}, Complete: true}
+func (f *servers) view(cfg *config.Config, lists string) (*gate.View, error) {
+	v := &gate.View{Profiles: cfg.Profiles, Meanings: map[string]gate.Meant{}, Complete: true}
 	var all []catalog.Server
 	for name, s := range f.scenario.Servers {
 		tools := s.Tools

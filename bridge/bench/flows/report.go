@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/profiles"
 )
 
 // A setting is one way to configure flows. All but the templates allow everything else, so that what is
@@ -34,13 +33,9 @@ const (
 	byContext = `{"effects": ["write", "delete", "send", "execute", "spend"], ` + trifecta + `, {"effects": ["read"], "net": ["chosen"], ` + trifecta
 )
 
-// policy is the setting as a configuration has it.
-func (s setting) policy() (*profiles.Set, error) {
-	cfg, err := config.Parse("config.json", []byte(`{"evaluation": {"defaultProfile": "p", "profiles": {"p": `+s.profile+`}}}`), nil)
-	if err != nil {
-		return nil, err
-	}
-	return cfg.Profiles, nil
+// policy is a configuration of the setting.
+func (s setting) policy() (*config.Config, error) {
+	return config.Parse("config.json", []byte(`{"evaluation": {"defaultProfile": "p", "profiles": {"p": `+s.profile+`}}}`), nil)
 }
 
 // counts are the numbers of one setting.

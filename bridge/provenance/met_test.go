@@ -1,11 +1,11 @@
-package met
+package provenance
 
 import "testing"
 
 // Of two calls under way that lead elsewhere nobody knows which is the last.
 func TestPagesThatOverlap(t *testing.T) {
 	t.Parallel()
-	var b Book
+	var b Met
 	w := Whose{Server: "s"}
 	one := b.Depart(w)
 	if got := b.At(w); got != "" {

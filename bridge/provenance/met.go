@@ -1,15 +1,13 @@
-// Package met knows whom sessions have met: the hosts and recipients that a person approved a call
-// to, and where the browsers and servers that they use are.
-package met
+package provenance
 
 import (
 	"maps"
 	"sync"
 )
 
-// A Book is what sessions have met so far. Its zero value is ready, and any
+// Met is whom sessions have met so far. Its zero value is ready, and any
 // number of goroutines may use it.
-type Book struct {
+type Met struct {
 	mu       sync.Mutex
 	sessions map[string]map[string]bool // session -> names that people approved
 	places   map[Whose]*place
@@ -34,14 +32,14 @@ type place struct {
 }
 
 // Knows reports whether somebody approved a call of the session that names name.
-func (b *Book) Knows(session, name string) bool {
+func (b *Met) Knows(session, name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sessions[session][name]
 }
 
 // Meet notes that a person approved a call of the session that names all of these.
-func (b *Book) Meet(session string, names []string) {
+func (b *Met) Meet(session string, names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -59,7 +57,7 @@ func (b *Book) Meet(session string, names []string) {
 }
 
 // Forget forgets a session.
-func (b *Book) Forget(session string) {
+func (b *Met) Forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.sessions, session)
@@ -71,10 +69,10 @@ func (b *Book) Forget(session string) {
 }
 
 // Ahead returns a copy for one session, for what would be met next.
-func (b *Book) Ahead(session string) *Book {
+func (b *Met) Ahead(session string) *Met {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := &Book{sessions: map[string]map[string]bool{session: maps.Clone(b.sessions[session])}, places: map[Whose]*place{}}
+	next := &Met{sessions: map[string]map[string]bool{session: maps.Clone(b.sessions[session])}, places: map[Whose]*place{}}
 	for w, p := range b.places {
 		now := *p
 		next.places[w] = &now
@@ -83,7 +81,7 @@ func (b *Book) Ahead(session string) *Book {
 }
 
 // At returns where w is; empty if nobody knows.
-func (b *Book) At(w Whose) string {
+func (b *Met) At(w Whose) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.places[w]; p != nil {
@@ -95,7 +93,7 @@ func (b *Book) At(w Whose) string {
 // Depart notes that a call is sent that leads w to another place. While it is under way
 // nobody knows where w is; arrive is told once the call has succeeded, or "" if nobody
 // Knows that.
-func (b *Book) Depart(w Whose) (arrive func(at string)) {
+func (b *Met) Depart(w Whose) (arrive func(at string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.places == nil {
