@@ -380,11 +380,8 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err := surface.ReadArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
-		var value json.RawMessage
-		read := func() (err error) {
-			value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path)
-			return err
-		}
+		value, h := json.RawMessage(nil), r.session.handles
+		read := func() (err error) { value, err = h.Read(r.id, string(args.Handle), args.Path); return err }
 		if err := r.runner.o.Gate.InTurn(ctx, r.gate, read); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
@@ -417,7 +414,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 // readEarlier notes what the script reads by a handle, unless the run has made that itself.
 func (r *run) readEarlier(c sandbox.Call, value json.RawMessage) {
 	var args struct{ Handle handles.Ref }
-	if surface.ReadArguments(c.Args, &args) == nil && !r.emitted.Made(string(args.Handle)) {
+	if json.Unmarshal(c.Args, &args) == nil && !r.emitted.Made(string(args.Handle)) {
 		r.runner.o.Gate.ReadEarlier(r.gate, c.Number, value)
 	}
 }
