@@ -30,8 +30,8 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/bench \
-	./bridge/bench/asking ./bridge/catalog ./bridge/centre ./bridge/certificate ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor \
-	./bridge/documents ./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include \
+	./bridge/bench/asking ./bridge/bench/flows ./bridge/catalog ./bridge/centre ./bridge/certificate ./bridge/config ./bridge/confirmed ./bridge/dialogs \
+	./bridge/doctor ./bridge/documents ./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include \
 	./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics \
 	./bridge/notify ./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pgstore ./bridge/pins ./bridge/provenance ./bridge/push \
 	./bridge/questions ./bridge/recorder ./bridge/relay ./bridge/replay ./bridge/replica ./bridge/roots ./bridge/rpc ./bridge/scripts ./bridge/seal \
@@ -42,7 +42,7 @@ RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/
 	./profiles/templates ./sandbox ./sandbox/confine ./sandbox/intl ./sandbox/realm ./sandbox/source ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real test-release storm soak bench bench-parts bench-replicas bench-asking bench-context mutants fuzz frozen pictures release pages clean
+.PHONY: help build run test check fmt lint vuln race cross test-real test-release storm soak bench bench-parts bench-replicas bench-asking bench-flows bench-context mutants fuzz frozen pictures release pages clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,9 @@ bench-replicas: build ## bridges with one store in PostgreSQL: its price, 1,000 
 # BEFORE=PROGRAM plays what was the default before with that older bridge.
 bench-asking: build ## how often a person is asked in ordinary work, and which harmful calls get through: writes docs/asking.md
 	$(GO) run ./bridge/bench/asking -bridge bin/codemode-bridge -before '$(BEFORE)' -dialogs .cache/asking -page docs/asking.md
+
+bench-flows: ## which attacks get private text out, without rules about flows and with them: writes the table in docs/flows.md
+	$(GO) run ./bridge/bench/flows -page docs/flows.md
 
 # Needs Node 22 and npm; MODEL=1 has a model do the tasks by your own key.
 bench-context: build ## how much a model reads: tools listed, found by search, and through the bridge: writes docs/context.md

@@ -133,7 +133,9 @@ func (p *replayed) timer(c sandbox.Call, wait time.Duration, settle func(sandbox
 // answer gives a call the answer that is kept.
 func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle func(sandbox.Reply)) error {
 	if known.Past != nil {
-		p.r.gate.Recall(c.Position, *known.Past, known.value)
+		p.r.gate.Recall(c.Position, *known.Past, c.Args, known.value)
+	} else if c.Op == sandbox.OpRead && len(known.value) > 0 {
+		p.r.readEarlier(c, known.value)
 	}
 	p.r.session.handles.Restore(known.Items)
 	p.r.emitted.Saw(known.Items)

@@ -386,17 +386,12 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err := surface.ReadArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
-		var value json.RawMessage
-		read := func() (err error) {
-			value, err = r.session.handles.Read(r.id, string(args.Handle), args.Path)
-			return err
-		}
+		value, h := json.RawMessage(nil), r.session.handles
+		read := func() (err error) { value, err = h.Read(r.id, string(args.Handle), args.Path); return err }
 		if err := r.runner.o.Gate.InTurn(ctx, r.gate, read); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
-		if !r.emitted.Made(string(args.Handle)) {
-			r.runner.o.Gate.ReadEarlier(r.gate, c.Number, value)
-		}
+		r.readEarlier(c, value)
 		return sandbox.Reply{Value: value}, nil
 	case sandbox.OpEmit:
 		var args struct {
@@ -419,6 +414,14 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		return sandbox.Reply{}, nil
 	default:
 		return sandbox.Reply{}, fmt.Errorf("there is no operation %q", c.Op)
+	}
+}
+
+// readEarlier notes what the script reads by a handle, unless the run has made that itself.
+func (r *run) readEarlier(c sandbox.Call, value json.RawMessage) {
+	var args struct{ Handle handles.Ref }
+	if json.Unmarshal(c.Args, &args) == nil && !r.emitted.Made(string(args.Handle)) {
+		r.runner.o.Gate.ReadEarlier(r.gate, c.Number, value)
 	}
 }
 

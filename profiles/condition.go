@@ -123,6 +123,10 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		if all, ok := labelsOf(facts); ok {
 			return all, true
 		}
+	case "flow.written":
+		if f.call.Flow != nil {
+			return f.call.Flow.Written, true
+		}
 	}
 	return nil, false
 }
@@ -185,6 +189,7 @@ func newCELEnv() (*cel.Env, error) {
 		cel.Variable("labels", cel.ListType(cel.StringType)),
 		cel.Variable("flow.content", cel.ListType(cel.StringType)),
 		cel.Variable("flow.context", cel.ListType(cel.StringType)),
+		cel.Variable("flow.written", cel.BoolType),
 		text("clean", cleanPath),
 		text("host", hostOf),
 		cel.ParserExpressionSizeLimit(maxExpr),

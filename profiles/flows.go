@@ -50,6 +50,9 @@ func (l Labels) has(label string) truth {
 	return no
 }
 
+// May says whether the label is one of them, or may be.
+func (l Labels) May(label string) bool { return l.has(label) != no }
+
 // A FlowFact is one source that a call may carry something of, or that was read before it.
 type FlowFact struct {
 	// Labels are those of the tool that was read from.
@@ -69,6 +72,9 @@ type FlowFacts struct {
 	// read before, in the run, the session or by the principal.
 	Content []FlowFact
 	Context []FlowFact
+	// Written reports that the script has all of the arguments as they are, and that nothing that may be
+	// private was read by those whose context it shares before it began.
+	Written bool
 }
 
 // A flow is one compiled rule about flows.
@@ -205,7 +211,7 @@ func (p *Profile) Flows() (content, context bool) {
 	}
 	for _, r := range p.rules {
 		for _, name := range r.flowReads() {
-			content, context = content || name == "flow.content", context || name == "flow.context"
+			content, context = content || name == "flow.content", context || name == "flow.context" || name == "flow.written"
 		}
 	}
 	return content, context

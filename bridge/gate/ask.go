@@ -45,7 +45,7 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 	}
 	if verdict.Channel != "grant" { // those who gave it saw other calls
 		c.met = c.names(view, r.meaning(view, c))
-		r.gate.met.meet(r.Session, c.met)
+		r.gate.met.Meet(r.Session, c.met)
 	}
 	return view, nil
 }

@@ -83,19 +83,47 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 	content, context := r.looks(view)
 	if content && c.tool.Server != "" {
 		reads := c.meaning != nil && c.meaning.Accepted && slices.Equal(c.meaning.Effects, []string{string(known.Read)})
-		f.Content = r.read.Find(c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
+		find := r.read.Take
+		if c.Number == 0 {
+			find = r.read.Find // it is not made yet
+		}
+		f.Content = find(c.Number, c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
+	}
+	if content && f.Labels.May(profiles.LabelExternal) {
+		f.Content = append(f.Content, r.read.Stored(c.tool.Server)...)
 	}
 	if context {
+		f.Written = r.unknowing() && provenance.Written(r.Script, c.args)
 		f.Context = provenance.ContextFacts(slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))...)
 	}
 	return f
 }
 
+// unknowing reports whether it is certain that nothing private had been read when the run began.
+func (r data) unknowing() bool {
+	may := func(m provenance.Mark) bool {
+		return profiles.Labels{Has: m.Labels, Unknown: m.Unknown}.May(profiles.LabelPrivate)
+	}
+	return r.Watched && !slices.ContainsFunc(r.Context, may)
+}
+
+// store notes what c leaves at a server that keeps it.
+func (r data) store(server string, number int, has *profiles.FlowFacts) {
+	if has != nil && !has.Labels.May(profiles.LabelExternal) {
+		r.read.Store(server, number, has.Content)
+	}
+}
+
 // mark notes that c has answered: for the run, and for what its context hangs on.
 func (r data) mark(from provenance.Source) {
 	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
-	r.marks.Add(m)
-	r.gate.marks.Add(r.contextOf(), r.gate.now(), m)
+	r.note(m)
+	r.gate.marks.Add(provenance.HandlesKey(r.Requester), r.gate.now(), m)
+}
+
+func (r data) note(all ...provenance.Mark) {
+	r.marks.Add(all...)
+	r.gate.marks.Add(r.contextOf(), r.gate.now(), all...)
 }
 
 // failed keeps what a server said in the place of an answer, where policy has rules about flows:
@@ -107,11 +135,20 @@ func (r data) failed(c *call, err error) {
 	}
 }
 
-// ReadEarlier notes that a run reads what an earlier one has left behind a handle, from any tool.
+// ReadEarlier notes that a run reads what an earlier one has left behind a handle: it may be from any tool
+// that those have read from whose handles the run can read.
 func (g *Gate) ReadEarlier(r *Run, number int, value json.RawMessage) {
-	if content, _ := (data{r}).looks(g.View()); content {
-		r.read.Read(provenance.Source{Call: number, Server: "codemode", Tool: "read", Unlabelled: true}, value)
+	content, context := data{r}.looks(g.View())
+	if !content && !context {
+		return
 	}
+	all := slices.Concat(r.Context, g.marks.Of(cmp.Or(provenance.HandlesKey(r.Requester), data{r}.contextOf()), g.now()))
+	from := provenance.Source{Call: number, Server: "codemode", Tool: "read"}
+	if from.Labels, from.Unlabelled = provenance.Union(all); len(all) == 0 {
+		all = []provenance.Mark{{From: "codemode__read", Unknown: true}}
+	}
+	r.read.Read(from, value)
+	data{r}.note(all...)
 }
 
 // contextOf says whose context the run shares.
@@ -131,7 +168,7 @@ func (r data) begins(view *View, resumed bool) {
 	if r.Brief {
 		r.ContextOf = r.contextOf()
 	}
-	if context {
+	if r.Watched = context; context {
 		r.Context = r.gate.marks.Of(r.contextOf(), r.gate.now())
 	}
 }

@@ -158,7 +158,7 @@ func TestFlowsSurviveARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "fs", Name: "read", Path: "fs__read", Labels: []string{"private"}},
+		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "fs", Name: "read", Path: "fs__read", Labels: []string{"private"}}, nil,
 			json.RawMessage(`{"content":[{"type":"text","text":"`+salary+`"}]}`))
 		if err := callTo(t, g, r, 2, "mail__send", sends(body)); err == nil {
 			t.Errorf("by %s: sent", by)
@@ -246,5 +246,98 @@ func TestFlowsFromEarlierRuns(t *testing.T) {
 	}
 	if err := callTo(t, g, r, 3, "mail__send", sends("FYI: "+salary)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "codemode__read") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is left at a server that gives it to nobody goes out with a later call of that server that does, even after a restart.
+func TestFlowsThroughAServerThatKeepsIt(t *testing.T) {
+	g := flowing(t, aFlow("deny", "content"), &book{})
+	g.View().Meanings = map[string]Meant{
+		"mail": {Labels: func(string) ([]string, bool) { return []string{"private"}, true }},
+		"fs":   {Labels: func(tool string) ([]string, bool) { return map[string][]string{"read": {"external"}}[tool], true }},
+	}
+	denied := func(err error) bool {
+		var refused *approval.DeniedError
+		return errors.As(err, &refused) && strings.Contains(err.Error(), "which call 2 has left at fs")
+	}
+	r := begin(t, g, "p")
+	for number, call := range []struct {
+		tool string
+		args any
+	}{{"mail__send", sends("all")}, {"fs__delete", map[string]any{"path": salary}}} {
+		if err := callTo(t, g, r, 1+number, call.tool, call.args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := callTo(t, g, r, 3, "fs__read", map[string]any{"path": "1"}); !denied(err) {
+		t.Errorf("what was left there is sent: %v", err)
+	}
+	again, err := g.Resume(t.Context(), r.Origin, nil, time.Now(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "mail", Name: "send", Path: "mail__send", Labels: []string{"private"}}, []byte(`{"body":"all"}`),
+		json.RawMessage(`{"content":[{"type":"text","text":"`+salary+`"}]}`))
+	again.Recall(analysis.Position{}, Past{Effect: Effect{Number: 2}, Server: "fs", Name: "delete", Path: "fs__delete"}, []byte(`{"path":"`+salary+`"}`), json.RawMessage(`{"content":[]}`))
+	if err := callTo(t, g, again, 3, "fs__read", map[string]any{"path": "1"}); !denied(err) {
+		t.Errorf("after a restart: %v", err)
+	}
+}
+
+// The parts that were sent before a restart stand before those after it; those of a call that was refused do not.
+func TestPartsSurviveARestart(t *testing.T) {
+	for state, want := range map[string]bool{ledger.Done: true, ledger.Refused: false} {
+		g := flowing(t, aFlow("deny", "content"), &book{})
+		r, err := g.Resume(t.Context(), begin(t, g, "p").Origin, nil, time.Now(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 1}, Server: "fs", Name: "read", Path: "fs__read", Labels: []string{"private"}}, nil,
+			json.RawMessage(`{"content":[{"type":"text","text":"`+salary+`"}]}`))
+		r.Recall(analysis.Position{}, Past{Effect: Effect{Number: 2, State: state}, Server: "mail", Name: "send", Path: "mail__send", Labels: []string{"external"}}, []byte(`{"body":"`+salary[:20]+`"}`), nil)
+		if err := callTo(t, g, r, 3, "mail__send", sends(salary[20:40])); (err != nil) != want {
+			t.Errorf("the first part was %s: %v", state, err)
+		}
+	}
+}
+
+// A script that was written before anything private was read can only send what stands in it; one that came after may
+// have it from there.
+func TestWhatStandsInTheScript(t *testing.T) {
+	g := flowing(t, aFlow("deny", "content"), &book{})
+	spec := supervised(profiles.ProfileSpec{Rules: []profiles.RuleSpec{{Tools: []string{"mail__send"}, When: new(profiles.When), Action: new("deny")}}})
+	if err := json.Unmarshal([]byte(`"'private' in flow.context && !flow.written"`), spec.Profiles["p"].Rules[0].When); err != nil {
+		t.Fatal(err)
+	}
+	set, problems := profiles.Parse(spec)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	view := g.View()
+	g.Replace(&View{Profiles: set, Catalog: view.Catalog, Meanings: view.Meanings})
+	run := func(script string) *Run {
+		r, err := g.Begin(t.Context(), Origin{ID: script, Session: "s1", Profile: "p", Reach: ByElicitation, Script: script}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first, second := run(`mail({body: "a \"quoted\"\nline", to: 17})`), ""
+	if err := callTo(t, g, first, 1, "fs__read", map[string]any{"path": "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for number, args := range []any{map[string]any{"body": "a \"quoted\"\nline"}, map[string]any{"body": "line", "to": 17}} {
+		if err := callTo(t, g, first, 2+number, "mail__send", args); err != nil {
+			t.Errorf("%v stands in the script: %v", args, err)
+		}
+	}
+	for number, args := range []any{sends("computed"), map[string]any{"body": "line", "to": 18}} {
+		if err := callTo(t, g, first, 4+number, "mail__send", args); err == nil {
+			t.Errorf("%v does not stand in the script", args)
+		}
+	}
+	second = `mail({body: "a line"})`
+	if err := callTo(t, g, run(second), 1, "mail__send", sends("a line")); err == nil {
+		t.Error("whoever wrote the second script may have known what the first has read")
 	}
 }

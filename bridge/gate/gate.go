@@ -78,6 +78,8 @@ type Options struct {
 	Fence   func(ctx context.Context) (context.Context, error)
 	Now     func() time.Time         // nil means time.Now
 	Decided func(took time.Duration) // is told how long each decision took, unless nil
+	// Marks, if not nil, keeps what principals have read, for rules about flows, beyond this process.
+	Marks provenance.Shelf
 }
 
 // A Configuration identifies one of the configurations that may share a store. Runs,
@@ -105,8 +107,8 @@ type Gate struct {
 	fence     func(ctx context.Context) (context.Context, error)
 	now       func() time.Time
 	view      atomic.Pointer[View]
-	met       acquaintance
-	marks     provenance.Book // what was read
+	met       provenance.Met
+	marks     *provenance.Book // what was read
 	turn      func(ctx context.Context, session string, work func()) error
 }
 
@@ -139,7 +141,7 @@ func New(view *View, o Options) *Gate {
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided, marks: provenance.NewBook(o.Marks)}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)
@@ -187,7 +189,7 @@ func (g *Gate) Refuse(ctx context.Context, e approval.StoredRequest, v approval.
 
 // EndSession forgets a session, with its grants. Its runs have ended.
 func (g *Gate) EndSession(session string) error {
-	g.met.forget(session)
+	g.met.Forget(session)
 	g.marks.Forget(session)
 	return g.broker.EndSession(session)
 }
@@ -287,7 +289,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()
-	made.landed = g.met.move(view, r.Session, made)
+	made.landed = acquaintance{&g.met}.move(view, r.Session, made)
 	sending, end := made.span(fenced, r, made.method())
 	reply, err := g.send(sending, view, r, made)
 	return r.finish(ctx, made, reply, err, g.now().Sub(started), end)

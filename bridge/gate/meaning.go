@@ -105,7 +105,7 @@ func (c *call) carries(view *View, read *provenance.Memory) {
 	if m == nil || !m.Accepted || !m.Leaves() {
 		return
 	}
-	runs := read.Find(c.tool.Server, c.args).Runs
+	runs := read.Find(c.Number, c.tool.Server, c.args).Runs
 	if reads := []string{string(known.Read)}; slices.Equal(m.Effects, reads) {
 		runs = append(runs, read.Names(c.args, view.privateHere)...)
 	}
@@ -182,20 +182,20 @@ func (m Meant) locate(value known.Value, ws workspace.Workspace) profiles.PathFa
 // meaning returns what c means in this run: see [View.Meaning]. What somebody accepted
 // after the run began does not count for it.
 func (r *Run) meaning(view *View, c *call) *profiles.Meaning {
-	return r.gate.met.meaning(r, view, c)
+	return acquaintance{&r.gate.met}.meaning(r, view, c)
 }
 
 // meaning returns what c means in the run to a session that has met what a says.
-func (a *acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
-	home := a.at(c.whose(view, r.Session, itsFolder))
+func (a acquaintance) meaning(r *Run, view *View, c *call) *profiles.Meaning {
+	home := a.At(c.whose(view, r.Session, provenance.Folder))
 	m := view.meaning(c.tool, c.args.Value(), r.Workspace, home)
 	if m == nil {
 		return nil
 	}
 	m.Accepted = m.Accepted && r.Accepted[c.tool.Server]
-	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, itsBrowser))
+	a.introduce(m, r.Session, c.tool.Server, c.whose(view, r.Session, provenance.Browser))
 	if reading, ok := view.reading(c.tool, c.args.Value(), home); ok && triggers(reading) {
-		m.Triggers = m.Triggers || a.knows(r.Session, reading.Repository(c.tool.Server))
+		m.Triggers = m.Triggers || a.Knows(r.Session, reading.Repository(c.tool.Server))
 	}
 	return m
 }

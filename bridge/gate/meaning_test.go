@@ -463,7 +463,7 @@ func TestMetBeforeTheRunWasResumed(t *testing.T) {
 		if err := json.Unmarshal(text, &kept); err != nil {
 			t.Fatal(err)
 		}
-		again.r.Recall(analysis.Position{}, kept, nil)
+		again.r.Recall(analysis.Position{}, kept, nil, nil)
 		again.asks(false, "s__fetch", `{"url":"https://example.com/b"}`)
 		again.asks(true, "s__fetch", `{"url":"https://example.org/b"}`)
 	})
@@ -537,27 +537,6 @@ func TestHome(t *testing.T) {
 		run.asks(false, "s__home", home(ws))
 		run.asks(true, "s__log", `{"file":"src/a"}`) // who knows what the server did
 	})
-}
-
-// Of two calls under way that lead elsewhere nobody knows which is the last.
-func TestPagesThatOverlap(t *testing.T) {
-	t.Parallel()
-	var a acquaintance
-	w := whose{server: "s"}
-	one := a.depart(w)
-	if got := a.at(w); got != "" {
-		t.Errorf("on the way: %q", got)
-	}
-	two := a.depart(w)
-	two("two")
-	one("one")
-	if got := a.at(w); got != "" {
-		t.Errorf("after two at a time: %q", got)
-	}
-	a.depart(w)("three")
-	if got := a.at(w); got != "three" {
-		t.Errorf("then one: %q", got)
-	}
 }
 
 // A browser is not on localhost unless it can be nowhere else.

@@ -28,9 +28,8 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 		c.verdict.Use = approval.Use{}
 	}
 	r.tally.add(c.effect(ledger.Unknown))
-	if content, _ := (data{r}).looks(r.gate.View()); content {
-		r.read.Send(c.tool.Server, c.args)
-	}
+	r.read.Sent(c.Number)
+	data{r}.store(c.tool.Server, c.Number, c.flow)
 	return nil
 }
 
@@ -131,6 +130,7 @@ func (c *call) keepOutcome(ctx context.Context, r *Run, rec ledger.Record, e Ent
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answer, error) {
 	if known != nil {
 		known.unused()
+		r.read.Drop(c.Number)
 	}
 	if r.host.Suspended() {
 		return Answer{}, ErrSuspended

@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
 
@@ -32,8 +33,8 @@ func (r foresight) plan(c *call) []approval.Item {
 	if own < 0 || report.Calls[own].Loop || report.Truncated || report.Unknown > 0 {
 		return nil
 	}
-	before, ahead := r.gate.met.ahead(r.Session), r.gate.met.ahead(r.Session)
-	ahead.meet(r.Session, c.names(r.gate.View(), c.meaning))
+	before, ahead := acquaintance{r.gate.met.Ahead(r.Session)}, acquaintance{r.gate.met.Ahead(r.Session)}
+	ahead.Meet(r.Session, c.names(r.gate.View(), c.meaning))
 	if landed := ahead.move(r.gate.View(), r.Session, c); landed != nil {
 		landed(true)
 	}
@@ -42,11 +43,11 @@ func (r foresight) plan(c *call) []approval.Item {
 		if i == own || passed[site.Position] && !site.Loop {
 			continue
 		}
-		met := ahead
+		has := ahead
 		if i < own { // it has led the browser where that is now
-			met = before
+			has = before
 		}
-		made, known := r.foresee(site, met)
+		made, known := r.foresee(site, has)
 		if !known {
 			return nil
 		}
@@ -60,7 +61,7 @@ func (r foresight) plan(c *call) []approval.Item {
 // foresee makes the call of a previewed site up to the question about it; nil if people
 // would not be asked about it alone or at all. It reports whether that can be told.
 // Ahead is what the session will have met by then; it is brought up to date.
-func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call, known bool) {
+func (r foresight) foresee(site analysis.CallSite, ahead acquaintance) (c *call, known bool) {
 	view := r.gate.View()
 	tool, ok := r.Names.Find(view.Catalog, site.Name)
 	if !ok || tool.Stale || site.Args == "" {
@@ -76,7 +77,7 @@ func (r foresight) foresee(site analysis.CallSite, ahead *acquaintance) (c *call
 	}
 	c = &call{Call: Call{Name: site.Name, Position: site.Position}, gate: r.gate, tool: tool, identity: identity, args: args}
 	c.meaning = r.meaning(view, c)
-	r.onPage(c.meaning, ahead.at(c.whose(view, r.Session, itsBrowser)))
+	r.onPage(c.meaning, ahead.At(c.whose(view, r.Session, provenance.Browser)))
 	c.began = c.meaning
 	c.carries(view, &r.read)
 	c.flow = data(r).flow(view, c)
@@ -110,20 +111,20 @@ func (r foresight) onPage(m *profiles.Meaning, host string) {
 		if h.Name, h.Doubt, h.Bare = host, "", host != ""; host == "" {
 			h.Doubt = unknownPage
 		}
-		h.New = host == "" || !r.gate.met.knows(r.Session, hostName(*h))
+		h.New = host == "" || !r.gate.met.Knows(r.Session, hostName(*h))
 	}
 }
 
 // rank gives c the risk that it will have in its turn, when people have said yes to the
 // calls before it: what is new with one of them is not new with the next. Everything
 // else stays as it is judged now, and a call that turns out riskier is asked about anew.
-func (r foresight) rank(view *View, c *call, ahead *acquaintance) {
+func (r foresight) rank(view *View, c *call, ahead acquaintance) {
 	then := *c
 	then.meaning = ahead.meaning(r.Run, view, c)
 	then.carries(view, &r.read)
 	if d := r.judge(view, &then, r.tally.others(c)); d.Disposition == profiles.Ask && c.decision.Disposition == profiles.Ask {
 		c.decision.Risk, c.decision.Hinted, c.decision.Reasons = d.Risk, d.Hinted, d.Reasons
-		ahead.meet(r.Session, c.names(view, then.meaning))
+		ahead.Meet(r.Session, c.names(view, then.meaning))
 	}
 	if landed := ahead.move(view, r.Session, c); landed != nil {
 		landed(true)

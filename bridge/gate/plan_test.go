@@ -105,7 +105,7 @@ func planned(t *testing.T, g *Gate, caller *fakeCaller, b *book, report analysis
 		t.Fatal(err)
 	}
 	for _, place := range before {
-		a.r.Recall(place, Past{}, nil)
+		a.r.Recall(place, Past{}, nil, nil)
 	}
 	a.next(c)
 	return a

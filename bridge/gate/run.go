@@ -74,6 +74,8 @@ type Surroundings struct {
 	// policy looks at that; ContextOf says who they are, empty for the session.
 	Context   []provenance.Mark `json:"context,omitempty"`
 	ContextOf string            `json:"contextOf,omitempty"`
+	// Watched reports that Context has it: policy looked at that when the run began.
+	Watched bool `json:"watched,omitempty"`
 }
 
 // Reach says how a run can ask a person.
@@ -214,12 +216,18 @@ const maxLiterals = 500
 
 // Recall restores what a call of an earlier part of the run has left, so that later
 // calls are judged, and failures reported, as if the run had never paused. Nothing
-// is recorded, since that was done at the time. At is where the script made it, and the
-// reply is what the script got.
-func (r *Run) Recall(at analysis.Position, p Past, reply json.RawMessage) {
+// is recorded, since that was done at the time. At is where the script made it with these
+// arguments, and the reply is what the script got.
+func (r *Run) Recall(at analysis.Position, p Past, sent, reply json.RawMessage) {
 	r.tally.pass(at)
 	r.tally.recall(p)
-	r.gate.met.meet(r.Session, p.Met)
+	r.gate.met.Meet(r.Session, p.Met)
+	content, _ := data{r}.looks(r.gate.View())
+	if args, err := canon.Parse(sent); content && err == nil && p.Server != "" && p.Effect.State != ledger.Refused {
+		data{r}.store(p.Server, p.Effect.Number, &profiles.FlowFacts{Labels: profiles.Labels{Has: p.Labels, Unknown: p.Unlabelled},
+			Content: r.read.Find(0, p.Server, args).ContentFacts(func(provenance.Source) bool { return false })})
+		r.read.Send(p.Server, args)
+	}
 	if p.Server != "" && len(reply) > 0 {
 		from := provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name, Labels: p.Labels, Unlabelled: p.Unlabelled}
 		r.read.Read(from, reply)

@@ -31,7 +31,7 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 // one server to another is named among the reasons, and no grant covers it. It looks
 // only at calls that are asked about.
 func (r *Run) findSources(c *call) {
-	found := r.read.Find(c.tool.Server, c.args)
+	found := r.read.Find(c.Number, c.tool.Server, c.args)
 	folder := ""
 	if folders := r.Workspace.Folders(); len(folders) == 1 {
 		folder = canon.Escape(folders[0]) + string(filepath.Separator)

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
@@ -146,7 +147,7 @@ func TestRiskOfPlannedCalls(t *testing.T) {
 		}
 		a.answer(declined)
 		<-a.done
-		if a.g.met.knows("s1", "host new.example") || a.g.met.at(whose{server: " s"}) != "" {
+		if a.g.met.Knows("s1", "host new.example") || a.g.met.At(provenance.Whose{Server: " s"}) != "" {
 			t.Error("what is only planned was met")
 		}
 	})

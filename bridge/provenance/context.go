@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
@@ -55,78 +54,6 @@ func (m *Marks) All() []Mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.all)
-}
-
-// Lasts is how long a principal's marks last.
-const Lasts = 8 * time.Hour
-
-// A Book keeps the marks of sessions, and of principals that have none. Its zero value is
-// empty; its methods may be called by any number of goroutines.
-type Book struct {
-	mu  sync.Mutex
-	all map[string]*page
-}
-
-type page struct {
-	marks Marks
-	last  time.Time // when something was read
-}
-
-// sessionKey begins the keys of sessions, whose marks last as long as they do.
-const sessionKey = "session "
-
-// Key says under whose name a run's marks are kept: its session's; that of the principal
-// where each request is a session of its own; and without one, that of the endpoint.
-func Key(session string, brief bool, principal, endpoint string) string {
-	switch {
-	case !brief:
-		return sessionKey + session
-	case principal != "":
-		return "principal " + principal
-	}
-	return "endpoint " + endpoint
-}
-
-// Of returns what was read under a key.
-func (b *Book) Of(key string, now time.Time) []Mark {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p := b.all[key]; p != nil && !p.over(key, now) {
-		return p.marks.All()
-	}
-	return nil
-}
-
-func (p *page) over(key string, now time.Time) bool {
-	return !strings.HasPrefix(key, sessionKey) && now.Sub(p.last) > Lasts
-}
-
-// Add notes that something was read.
-func (b *Book) Add(key string, now time.Time, mark Mark) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.all == nil {
-		b.all = map[string]*page{}
-	}
-	for other, p := range b.all {
-		if p.over(other, now) {
-			delete(b.all, other)
-		}
-	}
-	p := b.all[key]
-	if p == nil {
-		p = new(page)
-		b.all[key] = p
-	}
-	p.last = now
-	p.marks.Add(mark)
-}
-
-// Forget forgets a session.
-func (b *Book) Forget(session string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.all, sessionKey+session)
 }
 
 // ContextFacts are marks as policy sees them, each once.

@@ -34,6 +34,7 @@ import (
 	"sync"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/flow"
 )
 
@@ -48,7 +49,9 @@ const MaxKept = flow.MaxLimit
 type Memory struct {
 	flow    flow.Memory
 	mu      sync.Mutex
-	sources []Source // by the number that flow knows them by
+	sources []Source       // by the number that flow knows them by
+	classes map[string]int // of sources that are the same to rules
+	stored  map[string][]profiles.FlowFact
 }
 
 // A Source is the call that an answer belongs to.
@@ -78,12 +81,27 @@ func (m *Memory) Read(from Source, reply json.RawMessage) {
 	m.mu.Lock()
 	m.sources = append(m.sources, from)
 	n := len(m.sources) - 1
+	if m.classes == nil {
+		m.classes = map[string]int{}
+	}
+	is := strconv.Quote(from.Server) + strconv.FormatBool(from.Unlabelled) + strings.Join(from.Labels, " ")
+	class, ok := m.classes[is]
+	if !ok {
+		class = len(m.classes)
+		m.classes[is] = class
+	}
 	m.mu.Unlock()
-	m.flow.Read(n, reply)
+	m.flow.ReadAs(n, class, reply)
 }
 
-// Send notes what was sent to a server, for what is sent there in parts.
+// Send notes what a call that is over has sent to a server, for what is sent there in parts.
 func (m *Memory) Send(server string, args canon.Args) { m.flow.Send(server, args.Value()) }
+
+// Sent and Drop say what became of a call that was taken.
+func (m *Memory) Sent(call int) { m.flow.Sent(call) }
+
+// Drop says that a call that was taken is not sent.
+func (m *Memory) Drop(call int) { m.flow.Drop(call) }
 
 // source returns a source by its number.
 func (m *Memory) source(n int) Source {
@@ -133,9 +151,19 @@ func (r Run) String() string {
 	return all + canon.Thousands(r.Characters) + " characters of " + r.Argument + " were read in call " + strconv.Itoa(r.Call) + " from " + r.From
 }
 
-// Find reports which parts of args the run has read. Server is the one that they are sent to.
-func (m *Memory) Find(server string, args canon.Args) Found {
-	found := m.flow.Find(server, args.Value())
+// Find reports which parts of args the run has read. Server is the one that they are sent to by a call,
+// which has no number if it is not made yet.
+func (m *Memory) Find(call int, server string, args canon.Args) Found {
+	return m.found(m.flow.Find(call, server, args.Value()), args)
+}
+
+// Take is Find for a call that is about to be decided: what it sends stands before what later calls send,
+// even if they are decided before it is sent.
+func (m *Memory) Take(call int, server string, args canon.Args) Found {
+	return m.found(m.flow.Take(call, server, args.Value()), args)
+}
+
+func (m *Memory) found(found flow.Found, args canon.Args) Found {
 	f := Found{Partly: found.Partly}
 	for i, one := range slices.Concat(found.Finds, found.Also) {
 		from := m.source(one.Source)

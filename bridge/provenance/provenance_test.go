@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 		{"no text", map[string]any{"n": 12345678901234567, "b": true}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			found := credentials(t).Find("mail", frozen(t, row.args))
+			found := credentials(t).Find(0, "mail", frozen(t, row.args))
 			got := ""
 			for _, r := range found.Runs {
 				got += r.String()
@@ -86,7 +86,7 @@ func TestFindInJSON(t *testing.T) {
 	for name, r := range map[string]json.RawMessage{"text that is JSON": reply(t, string(inner)), "structured": structured, "without its end": reply(t, key)[:100]} {
 		m := new(Memory)
 		m.Read(Source{Call: 1, Server: "s", Tool: "t"}, r)
-		if found := m.Find("mail", frozen(t, map[string]any{"body": key})); len(found.Runs) != 1 || found.Runs[0].Characters < 24 {
+		if found := m.Find(0, "mail", frozen(t, map[string]any{"body": key})); len(found.Runs) != 1 || found.Runs[0].Characters < 24 {
 			t.Errorf("%s: found %v", name, found)
 		}
 	}
@@ -97,7 +97,7 @@ func TestEmptyRunsSayNothing(t *testing.T) {
 	m := new(Memory)
 	line := strings.Repeat("-", 50) + "\n" + strings.Repeat(" ", 50) + "\n" + strings.Repeat("=+", 30)
 	m.Read(Source{Call: 1}, reply(t, line))
-	if found := m.Find("mail", frozen(t, map[string]any{"body": line})); len(found.Runs) != 0 {
+	if found := m.Find(0, "mail", frozen(t, map[string]any{"body": line})); len(found.Runs) != 0 {
 		t.Errorf("found %v", found)
 	}
 }
@@ -108,7 +108,7 @@ func TestTheAnswersThatExplainMostAreNamed(t *testing.T) {
 		m.Read(Source{Call: call, Server: "s", Tool: "read"}, reply(t, key[:24+call]))
 	}
 	m.Read(Source{Call: 21, Server: "s", Tool: "read"}, reply(t, strings.Repeat("another text altogether, ", 4)))
-	found := m.Find("mail", frozen(t, map[string]any{"body": key + strings.Repeat("another text altogether, ", 4)}))
+	found := m.Find(0, "mail", frozen(t, map[string]any{"body": key + strings.Repeat("another text altogether, ", 4)}))
 	var got []string
 	for _, r := range found.Runs {
 		got = append(got, fmt.Sprintf("%d:%d", r.Call, r.Characters))
@@ -124,11 +124,11 @@ func TestMemoryIsBounded(t *testing.T) {
 	for call := 4; call < 40; call++ {
 		m.Read(Source{Call: call, Server: "web", Tool: "get"}, reply(t, strings.Repeat(fmt.Sprintf("page %d of a very long book. ", call), 1<<14)))
 	}
-	found := m.Find("mail", frozen(t, map[string]any{"body": key}))
+	found := m.Find(0, "mail", frozen(t, map[string]any{"body": key}))
 	if len(found.Runs) != 1 || found.Runs[0].Call != 3 || !found.Partly {
 		t.Errorf("found %+v", found)
 	}
-	if found := m.Find("mail", frozen(t, map[string]any{"n": 1})); found.Partly {
+	if found := m.Find(0, "mail", frozen(t, map[string]any{"n": 1})); found.Partly {
 		t.Error("of a call that sends no text, nothing can be missed")
 	}
 }
@@ -171,7 +171,7 @@ func TestPlantedRunsAreFound(t *testing.T) {
 			}
 			m.Read(Source{Call: call, Server: "s", Tool: "read"}, reply(t, text))
 		}
-		found := m.Find("mail", frozen(t, map[string]any{"body": letters.Draw(t, "before") + planted + letters.Draw(t, "behind")}))
+		found := m.Find(0, "mail", frozen(t, map[string]any{"body": letters.Draw(t, "before") + planted + letters.Draw(t, "behind")}))
 		distinct := map[byte]bool{}
 		for _, c := range []byte(planted) {
 			distinct[c] = true
@@ -204,7 +204,7 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, r := range m.Find("mail", frozen).Runs {
+		for _, r := range m.Find(0, "mail", frozen).Runs {
 			if n := utf8.RuneCountInString(sent); r.Characters < MinRun || r.Characters > n || r.Whole != (r.Characters == n) {
 				t.Errorf("%d of %d characters, whole %v", r.Characters, n, r.Whole)
 			}
@@ -232,6 +232,6 @@ func BenchmarkFind(b *testing.B) {
 	}
 	args := frozen(b, map[string]any{"body": strings.Repeat("something else altogether ", 100)})
 	for b.Loop() {
-		m.Find("mail", args)
+		m.Find(0, "mail", args)
 	}
 }

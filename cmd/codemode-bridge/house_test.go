@@ -60,6 +60,7 @@ var table = map[string][]string{
 	"bridge/backup":        {},
 	"bridge/bench":         {"analysis", "bridge/ledger", "bridge/sqlstore", "profiles", "sandbox", "sandbox/wire"},
 	"bridge/bench/asking":  {},
+	"bridge/bench/flows":   {"bridge", "bridge/catalog", "bridge/config", "bridge/gate", "bridge/ledger", "bridge/upstream", "bridge/workspace", "profiles/known", "sandbox", "sandbox/worker"},
 	"bridge/builtin":       {"profiles/known"},
 	"bridge/commons":       {"bridge/catalog", "profiles"},
 	"bridge/canon":         {},
@@ -578,7 +579,9 @@ func TestHouse(t *testing.T) {
 	not := func(f func(string) bool) func(string) bool {
 		return func(p string) bool { return !f(p) }
 	}
-	isProgram := func(p string) bool { return strings.HasPrefix(p, "cmd/") || p == "bridge/bench" }
+	isProgram := func(p string) bool {
+		return strings.HasPrefix(p, "cmd/") || p == "bridge/bench" || p == "bridge/bench/flows"
+	}
 	ours := func(paths []string) (full []string) {
 		for _, p := range paths {
 			full = append(full, module+"/"+p)

@@ -30,6 +30,7 @@ var about = map[string]string{
 	"bridge/audit":                     "reads the audit log for people: timelines, statistics, suggestions, exports",
 	"bridge/bench":                     "measures the bridge from outside, against direct calls",
 	"bridge/bench/context":             "counts what a model reads: tools listed, found by search, and through the bridge",
+	"bridge/bench/flows":               "measures what rules about flows are worth: attacks and their benign twins",
 	"bridge/bench/asking":              "counts how often people are asked in ordinary work, and which harmful calls get through",
 	"bridge/builtin":                   "the servers that need no process: `time` and `utils`",
 	"bridge/canon":                     "one frozen form of a call's arguments: canonical JSON, its digest, its display",

@@ -30,6 +30,14 @@ func pinFolder(con *console, file string) string {
 	return filepath.Join(places.StateDir, "pins-"+fileKey(file))
 }
 
+// marksFolder is where a configuration without a shared store keeps what principals have read; empty for nowhere.
+func marksFolder(con *console, file string) string {
+	if pins := pinFolder(con, file); pins != "" {
+		return filepath.Join(filepath.Dir(pins), "marks-"+fileKey(file))
+	}
+	return ""
+}
+
 // openPins opens the pins of a configuration, which its lock file adds to.
 func openPins(con *console, cfg *config.Config) *pins.Store {
 	store := con.shared.Pins(cfg, pinFolder(con, cfg.File))

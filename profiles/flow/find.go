@@ -20,8 +20,6 @@ const (
 	maxFinds  = 3        // reported of one argument
 	maxSaid   = 6        // runs reported in all, and as many values
 	maxPlace  = 8        // spans of one find that are named
-	maxTail   = 2048     // bytes kept of what was sent to one place
-	maxTails  = 1024     // places
 	maxPart   = 256      // bytes of a part that is looked at together with those before
 	maxJoined = 16 << 20 // bytes of tails that are looked at again with a part
 	minPart   = 3        // folded bytes of a run that must be in the last part
@@ -91,12 +89,16 @@ func Strings(arguments any) (all []Sent) {
 	return all
 }
 
-// Find reports which parts of the arguments were read. What was sent to the same
-// sink before counts as what stands before them.
-func (m *Memory) Find(sink string, arguments any) Found {
+// Find reports which parts of the arguments of a call were read. What other calls have sent to the same
+// sink before, or are about to, counts as what stands before them.
+func (m *Memory) Find(call int, sink string, arguments any) Found {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &search{m: m, steps: maxSteps, joined: maxJoined, noted: map[noted]bool{}}
+	return m.find(call, sink, arguments)
+}
+
+func (m *Memory) find(call int, sink string, arguments any) Found {
+	s := &search{m: m, steps: maxSteps, joined: maxJoined, noted: map[noted]bool{}, partly: m.forgot}
 	if len(m.answers) == 0 {
 		return Found{}
 	}
@@ -112,15 +114,17 @@ func (m *Memory) Find(sink string, arguments any) Found {
 		}
 		left -= len(text)
 		at := placeOf(sink, sent.Path)
+		before, behind := m.sent[at].around(call)
 		tail, ok := tails[at]
 		if !ok {
-			tail = m.sent[at]
+			tail = before
 		}
-		runs := s.runs(sent.Path, text)
-		if s.joined -= len(tail); len(tail) > 0 && s.joined < 0 {
+		views := viewsOf(text)
+		runs := s.runs(sent.Path, text, views)
+		if s.joined -= len(tail) + len(behind); len(tail)+len(behind) > 0 && s.joined < 0 {
 			s.partly = true
-		} else if len(tail) > 0 {
-			if begun := s.parts(sent.Path, tail, text[:min(len(text), maxPart)]); len(runs) == 0 && len(text) <= maxPart {
+		} else if len(tail)+len(behind) > 0 {
+			if begun := s.parts(sent.Path, tail, text, behind); len(runs) == 0 && len(text) <= maxPart {
 				runs = begun
 			} else {
 				for _, f := range begun {
@@ -129,7 +133,7 @@ func (m *Memory) Find(sink string, arguments any) Found {
 			}
 		}
 		found.Finds = append(found.Finds, runs...)
-		for _, f := range s.values(sent.Path, text, runs) {
+		for _, f := range s.values(sent.Path, text, runs, views) {
 			if len(values) < maxSaid {
 				values = append(values, f)
 			} else {
@@ -145,42 +149,6 @@ func (m *Memory) Find(sink string, arguments any) Found {
 	found.Finds = slices.Concat(found.Finds[:min(len(found.Finds), maxSaid)], values)
 	found.Also, found.Partly = s.also, s.partly
 	return found
-}
-
-// Send notes that the arguments were sent, so that what follows is found if it is cut into parts.
-func (m *Memory) Send(sink string, arguments any) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, sent := range Strings(arguments) {
-		at := placeOf(sink, sent.Path)
-		if m.sent == nil || len(m.sent) >= maxTails && m.sent[at] == nil {
-			m.sent = map[string][]byte{}
-		}
-		m.sent[at] = extended(m.sent[at], sent.Text)
-	}
-}
-
-// placeOf is where parts of one text are sent: the elements of a list are one place.
-func placeOf(sink, path string) string {
-	var b strings.Builder
-	b.WriteString(sink)
-	b.WriteByte(0)
-	for i := 0; i < len(path); i++ {
-		if path[i] == '[' {
-			if end := strings.IndexByte(path[i:], ']'); end > 0 && strings.Trim(path[i+1:i+end], "0123456789") == "" {
-				i += end
-				continue
-			}
-		}
-		b.WriteByte(path[i])
-	}
-	return b.String()
-}
-
-// extended returns the last of what was sent to a place.
-func extended(tail []byte, text string) []byte {
-	all := append(slices.Clone(tail), text[max(0, len(text)-maxTail):]...)
-	return all[max(0, len(all)-maxTail):]
 }
 
 // A search looks for the strings of one call's arguments.
@@ -289,12 +257,12 @@ func counts(run []byte) bool {
 }
 
 // runs finds the runs in one string.
-func (s *search) runs(path, text string) (finds []Find) {
+func (s *search) runs(path, text string, views []view) (finds []Find) {
 	if len(text) < MinRun {
 		return nil
 	}
 	var all []hit
-	for _, v := range viewsOf(text) {
+	for _, v := range views {
 		all = append(all, s.hits(v, len(text))...)
 	}
 	finds = largest(path, text, all)
@@ -313,19 +281,27 @@ func (s *search) rest(path, text string, hits []hit, finds []Find, parts bool) {
 	}
 }
 
-// parts finds the runs that end in a string and began in what was sent before it.
-func (s *search) parts(path string, tail []byte, text string) (finds []Find) {
-	whole := string(tail) + text
+// parts finds the runs that a string has together with what is sent before and behind it.
+func (s *search) parts(path string, tail []byte, text string, behind []byte) (finds []Find) {
+	if len(text) > 2*maxPart { // its middle has nothing to do with either
+		finds = s.parts(path, tail, text[:maxPart], nil)
+		if len(behind) > 0 {
+			finds = append(finds, s.parts(path, nil, text[len(text)-maxPart:], behind)...)
+		}
+		return finds
+	}
+	whole := string(tail) + text + string(behind)
+	ends := len(tail) + len(text)
 	var all []hit
 	for _, v := range viewsOf(whole) {
 		for _, h := range s.hits(v, len(whole)) {
 			inside := 0
 			for _, at := range v.at[h.from:h.to] {
-				if int(at) >= len(tail) {
+				if int(at) >= len(tail) && int(at) < ends {
 					inside++
 				}
 			}
-			if inside >= minPart && h.start < len(tail) {
+			if inside >= minPart && (h.start < len(tail) || h.end > ends) {
 				all = append(all, h)
 			}
 		}
@@ -411,12 +387,8 @@ func merged(hits []hit) (all []Span) {
 }
 
 // values finds the short values of one string that no run explains.
-func (s *search) values(path, text string, runs []Find) (finds []Find) {
-	readings := []view{{plain: text}}
-	if len(text) <= maxTail {
-		readings = viewsOf(text)
-	}
-	for _, v := range readings {
+func (s *search) values(path, text string, runs []Find, views []view) (finds []Find) {
+	for _, v := range views {
 		for _, p := range placesIn(v.plain) {
 			span := Span{p.start, p.end - p.start}
 			if v.how != "" {

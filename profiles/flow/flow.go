@@ -48,12 +48,21 @@ type Memory struct {
 	size    int       // bytes of them
 	lost    []int     // sources of which something was left out, each once
 	index   index
-	sent    map[string][]byte // by sink and parameter: what was sent there last
+	kept    int              // bytes of the texts in the answers
+	values  int              // short values in them
+	sent    map[string]*tail // by sink and parameter
+	open    map[int][]string // the places of calls that are not sent yet
+	// sentSize is what the tails take; forgot reports that some are forgotten.
+	sentSize int
+	forgot   bool
 }
 
 // An answer is what one call returned.
 type answer struct {
 	source int
+	class  int
+	kept   int // bytes of its texts
+	values int
 	size   int
 	reply  []byte  // JSON, perhaps without its end; nil once it was read
 	texts  []*text // the strings in it
@@ -70,7 +79,11 @@ func (m *Memory) Keep(limit int) {
 // Read remembers an answer: JSON, such as a whole CallToolResult, which is copied. Source is the
 // caller's own number for where it came from. It is cheap: the answer is parsed when
 // [Memory.Prepare] or Find is next called.
-func (m *Memory) Read(source int, reply []byte) {
+func (m *Memory) Read(source int, reply []byte) { m.ReadAs(source, source, reply) }
+
+// ReadAs is Read for a source of a class. Of the sources of one class that have the same short value
+// one is found.
+func (m *Memory) ReadAs(source, class int, reply []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	limit := cmp.Or(m.limit, DefaultLimit)
@@ -78,7 +91,7 @@ func (m *Memory) Read(source int, reply []byte) {
 		reply = reply[:most]
 		m.lose(source)
 	}
-	m.answers = append(m.answers, &answer{source: source, size: len(reply), reply: bytes.Clone(reply)})
+	m.answers = append(m.answers, &answer{source: source, class: class, size: len(reply), reply: bytes.Clone(reply)})
 	if m.size += len(reply); m.size <= limit {
 		return
 	}
@@ -92,7 +105,7 @@ func (m *Memory) Read(source int, reply []byte) {
 			}
 		}
 		m.lose(m.answers[largest].source)
-		m.size -= m.answers[largest].size
+		m.size, m.kept, m.values = m.size-m.answers[largest].size, m.kept-m.answers[largest].kept, m.values-m.answers[largest].values
 		m.answers = slices.Delete(m.answers, largest, largest+1)
 	}
 	m.index = index{}
@@ -126,18 +139,53 @@ func (m *Memory) Prepare() {
 func (m *Memory) prepare() {
 	for i := len(m.answers) - 1; i >= 0 && m.answers[i].reply != nil; i-- {
 		a := m.answers[i]
+		joined := &text{source: a.source, class: a.class}
+		keep := func(s string) {
+			if m.kept+len(s) > keptPerLimit*cmp.Or(m.limit, DefaultLimit) {
+				m.lose(a.source)
+				return
+			}
+			m.kept, a.kept = m.kept+len(s), a.kept+len(s)
+			t := joined
+			if len(s) >= block && strings.IndexByte(s, '\n') >= 0 && len(a.texts) < maxTexts {
+				t = &text{source: a.source, class: a.class}
+				a.texts = append(a.texts, t)
+			}
+			t.append(s)
+			m.keepValues(a, t, s)
+		}
 		eachString(a.reply, func(s string) {
-			a.texts = append(a.texts, newText(a.source, s))
+			keep(s)
 			if plain, ok := decodedWhole(s); ok {
-				a.texts = append(a.texts, newText(a.source, plain))
+				keep(plain)
 			}
 		}, maxNested)
-		a.reply = nil
+		a.reply, a.texts = nil, append(a.texts, joined)
 		for _, t := range a.texts {
+			t.folded = slices.Clip(t.folded)
 			m.index.add(t)
 		}
 	}
 }
+
+// keepValues keeps the short values in a string.
+func (m *Memory) keepValues(a *answer, t *text, s string) {
+	for _, v := range valuesIn(s) {
+		if m.values >= cmp.Or(m.limit, DefaultLimit)/bytesPerValue {
+			m.lose(a.source)
+			return
+		}
+		m.values, a.values = m.values+1, a.values+1
+		t.values = append(t.values, v)
+	}
+}
+
+// Bounds on what an answer takes, which strings within strings and short values make larger than itself.
+const (
+	keptPerLimit  = 2       // bytes of folded texts, for each byte of the limit
+	bytesPerValue = 64      // of the limit, for each value that may be kept
+	maxTexts      = 1 << 14 // of an answer have numbers of lines
+)
 
 // Contains reports whether a text, folded, stands in an answer of a source.
 func (m *Memory) Contains(source int, words string) bool {
@@ -154,18 +202,27 @@ func (m *Memory) Contains(source int, words string) bool {
 }
 
 // A text is one string that was read.
+//
+// Strings of one line are kept together, as a text that has each of them. A byte that no folded text has
+// stands between them, so that nothing is found across two.
 type text struct {
 	source int
+	class  int
 	folded []byte
 	lines  []int32 // where each line but the first begins in folded
-	values []value // short ones, while it is not in the index
+	values []value // short ones
 	first  uint32  // its first block in the index
 }
 
-func newText(source int, s string) *text {
-	t := &text{source: source, values: valuesIn(s)}
+// append adds a string. The numbers of lines are those of the only one.
+func (t *text) append(s string) {
 	v := fold(s)
-	t.folded = slices.Clip(v.folded)
+	if len(t.folded) > 0 {
+		t.lines, t.folded = nil, append(t.folded, between)
+		t.folded = append(t.folded, v.folded...)
+		return
+	}
+	t.folded = v.folded
 	at, next := 0, strings.IndexByte(s, '\n')
 	for i := 0; next >= 0; {
 		for i < len(v.at) && int(v.at[i]) <= next {
@@ -177,8 +234,10 @@ func newText(source int, s string) *text {
 			next += at
 		}
 	}
-	return t
 }
+
+// between stands between two strings of a text.
+const between = 0
 
 // line is the number of the line in which a byte of the folded text stands, from 1; 0 if
 // there is only one.

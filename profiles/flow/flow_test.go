@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -48,7 +50,7 @@ func TestFindInEachEncoding(t *testing.T) {
 		var m Memory
 		m.Read(7, reply("nothing of the kind, and more of that"))
 		m.Read(8, reply(salaries))
-		found := m.Find("mail", body("Dear Bob, "+encode(salaries[12:])))
+		found := m.Find(0, "mail", body("Dear Bob, "+encode(salaries[12:])))
 		if len(found.Finds) == 0 || found.Finds[0].Source != 8 || found.Finds[0].Line != 2 || found.Partly {
 			t.Errorf("%s: %+v", name, found)
 		}
@@ -87,7 +89,7 @@ func TestEverySubstringIsFound(t *testing.T) {
 		if name != "base64" && name != "base64url" && name != "hexadecimal" && name != "dump" {
 			sent = words.Draw(t, "sent before") + "|" + sent // what stands beside an encoded text may look like a part of it
 		}
-		if found := m.Find("mail", body(sent)); len(found.Finds) == 0 {
+		if found := m.Find(0, "mail", body(sent)); len(found.Finds) == 0 {
 			t.Fatalf("%q, sent as %q, is not found", part, sent)
 		}
 	})
@@ -101,13 +103,13 @@ func TestPartsAreFound(t *testing.T) {
 		hit := -1
 		for i := 0; i+size <= 60; i += size {
 			args := body(salaries[i : i+size])
-			if found := m.Find("mail", args); hit < 0 && len(found.Finds) > 0 {
+			if found := m.Find(0, "mail", args); hit < 0 && len(found.Finds) > 0 {
 				hit = i + size
 				if !found.Finds[0].Parts {
 					t.Errorf("%d characters at a time: %+v", size, found.Finds[0])
 				}
 			}
-			if found := m.Find("elsewhere", args); len(found.Finds) > 0 {
+			if found := m.Find(0, "elsewhere", args); len(found.Finds) > 0 {
 				t.Errorf("the parts went to another place: %+v", found)
 			}
 			m.Send("mail", args)
@@ -118,7 +120,7 @@ func TestPartsAreFound(t *testing.T) {
 	}
 	var m Memory
 	m.Read(1, reply(salaries))
-	if found := m.Find("mail", map[string]any{"lines": []any{salaries[:15], salaries[15:33], salaries[33:50]}}); len(found.Finds) == 0 {
+	if found := m.Find(0, "mail", map[string]any{"lines": []any{salaries[:15], salaries[15:33], salaries[33:50]}}); len(found.Finds) == 0 {
 		t.Error("the elements of a list are parts of one text")
 	}
 }
@@ -142,7 +144,7 @@ func TestValues(t *testing.T) {
 	} {
 		var m Memory
 		m.Read(3, reply(read))
-		found := m.Find("mail", body("x "+sent))
+		found := m.Find(0, "mail", body("x "+sent))
 		got := ""
 		for _, f := range found.Finds {
 			got += cmp.Or(f.Value, "run")
@@ -156,7 +158,7 @@ func TestValues(t *testing.T) {
 	}
 	var m Memory
 	m.Read(3, []byte(`{"structuredContent": {"card": 4111111111111111}}`))
-	if found := m.Find("pay", map[string]any{"n": json.Number("4111111111111111")}); len(found.Finds) != 1 {
+	if found := m.Find(0, "pay", map[string]any{"n": json.Number("4111111111111111")}); len(found.Finds) != 1 {
 		t.Errorf("a number is not found: %+v", found)
 	}
 }
@@ -165,7 +167,7 @@ func TestValues(t *testing.T) {
 func TestAnswersInBase64(t *testing.T) {
 	var m Memory
 	m.Read(1, reply(base64.StdEncoding.EncodeToString([]byte(salaries))))
-	if found := m.Find("mail", body(salaries[12:60])); len(found.Finds) != 1 {
+	if found := m.Find(0, "mail", body(salaries[12:60])); len(found.Finds) != 1 {
 		t.Errorf("found %+v", found)
 	}
 }
@@ -183,13 +185,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	if m.size > DefaultLimit || m.size < DefaultLimit/2 {
 		t.Errorf("%d bytes are kept", m.size)
 	}
-	if found := m.Find("mail", body(salaries)); len(found.Finds) != 1 || found.Finds[0].Source != 3 {
+	if found := m.Find(0, "mail", body(salaries)); len(found.Finds) != 1 || found.Finds[0].Source != 3 {
 		t.Errorf("found %+v", found)
 	}
 	if lost := m.Lost(); len(lost) == 0 || lost[0] < 100 {
 		t.Errorf("lost %v", lost)
 	}
-	if found := m.Find("mail", body("page 35 of a very long book. page 35 of a very")); len(found.Finds) == 0 {
+	if found := m.Find(0, "mail", body("page 35 of a very long book. page 35 of a very")); len(found.Finds) == 0 {
 		t.Error("the index has lost what is remembered")
 	}
 }
@@ -201,7 +203,7 @@ func TestRepetitionIsBounded(t *testing.T) {
 	m.Read(2, reply(strings.Repeat("abcdefghijkl!", 70_000)))
 	m.Prepare()
 	s := &search{m: &m, steps: maxSteps}
-	if runs := s.runs("body", strings.Repeat("abcdefghijkl", 50_000)); len(runs) == 0 {
+	if runs := s.runs("body", strings.Repeat("abcdefghijkl", 50_000), viewsOf(strings.Repeat("abcdefghijkl", 50_000))); len(runs) == 0 {
 		t.Error("nothing is found")
 	}
 	if s.steps < -2<<20 || s.steps <= 0 && !s.partly {
@@ -219,7 +221,7 @@ func FuzzFind(f *testing.F) {
 		m.Read(1, read)
 		for _, text := range []string{one, two, one + two} {
 			args := body(text)
-			for _, f := range m.Find("mail", args).Finds {
+			for _, f := range m.Find(0, "mail", args).Finds {
 				for _, s := range f.Spans {
 					if s.Offset < 0 || s.Length <= 0 || s.Offset+s.Length > len(text) {
 						t.Errorf("%q: %+v", text, f)
@@ -258,7 +260,7 @@ func BenchmarkFind(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			for b.Loop() {
-				m.Find("mail", body(text.String()))
+				m.Find(0, "mail", body(text.String()))
 			}
 		})
 	}
@@ -302,8 +304,8 @@ func TestEverySourceIsFound(t *testing.T) {
 		"a value among many":             body(mails + "4111111111111111"),
 		"a value within a run of a copy": body("as was copied, and ada.lovelace@corp.example was asked about it"),
 	} {
-		if !has(m.Find("mail", sent), 99) {
-			t.Errorf("%s: %+v", name, m.Find("mail", sent))
+		if !has(m.Find(0, "mail", sent), 99) {
+			t.Errorf("%s: %+v", name, m.Find(0, "mail", sent))
 		}
 	}
 	m.Send("mail", body("so much for that: "+secret[:18]))
@@ -311,8 +313,8 @@ func TestEverySourceIsFound(t *testing.T) {
 		"a part before something that was read": secret[18:] + " " + list[3].(string),
 		"a part before much else":               secret[18:] + strings.Repeat(" filler that nobody has read", 20),
 	} {
-		if !has(m.Find("mail", body(then)), 99) {
-			t.Errorf("%s: %+v", name, m.Find("mail", body(then)))
+		if !has(m.Find(0, "mail", body(then)), 99) {
+			t.Errorf("%s: %+v", name, m.Find(0, "mail", body(then)))
 		}
 	}
 }
@@ -325,14 +327,148 @@ func TestManyPartsAndValuesAreBounded(t *testing.T) {
 		fmt.Fprintf(&all, "m%d@x.example ", i)
 	}
 	m.Read(1, reply(all.String()))
-	if found := m.Find("mail", body("x "+strings.ReplaceAll(all.String(), " ", ", "))); len(found.Finds) > 2*maxSaid || len(found.Also) > 2 {
+	if found := m.Find(0, "mail", body("x "+strings.ReplaceAll(all.String(), " ", ", "))); len(found.Finds) > 2*maxSaid || len(found.Also) > 2 {
 		t.Errorf("%d finds, %d more", len(found.Finds), len(found.Also))
 	}
 	list := make([]any, 40000)
 	for i := range list {
 		list[i] = "abc"
 	}
-	if found := m.Find("mail", map[string]any{"list": list}); !found.Partly {
+	if found := m.Find(0, "mail", map[string]any{"list": list}); !found.Partly {
 		t.Error("all of the parts were compared")
+	}
+}
+
+// Parts that are sent at the same time stand before each other in the order in which they were decided; what is
+// not sent stands before nothing.
+func TestPartsAtTheSameTime(t *testing.T) {
+	secret := salaries[12:60]
+	take := func(m *Memory, call int, text string) bool { return len(m.Take(call, "mail", body(text)).Finds) > 0 }
+	for _, row := range []struct {
+		name string
+		then func(*Memory)
+		want bool
+	}{
+		{"not sent yet", func(*Memory) {}, true},
+		{"sent", func(m *Memory) { m.Sent(1) }, true},
+		{"dropped", func(m *Memory) { m.Drop(1) }, false},
+		{"decided again", func(m *Memory) { take(m, 1, secret[:20]) }, true},
+		{"with other arguments", func(m *Memory) { take(m, 1, "something else") }, false},
+	} {
+		var m Memory
+		m.Read(1, reply(salaries))
+		if take(&m, 1, secret[:20]) {
+			t.Errorf("%s: the first part is found", row.name)
+		}
+		row.then(&m)
+		if got := take(&m, 2, secret[20:40]); got != row.want {
+			t.Errorf("%s: the second part is found: %v", row.name, got)
+		}
+	}
+	for _, order := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}, {3, 1, 2}} {
+		var m Memory
+		m.Read(1, reply(salaries))
+		found := false
+		for _, call := range order {
+			found = take(&m, call, secret[10*call:10*call+10]) || found
+			m.Sent(call)
+		}
+		if !found {
+			t.Errorf("decided as %v: none of the parts is found", order)
+		}
+	}
+}
+
+// However many places there are, the parts that were sent to one of them are known, or that they are not is said.
+func TestManyPlaces(t *testing.T) {
+	var m Memory
+	m.Read(1, reply(salaries))
+	secret := salaries[12:60]
+	m.Send("mail", body(secret[:20]))
+	for i := range 5000 {
+		m.Send("mail", map[string]any{fmt.Sprint("name", i): "x"})
+	}
+	if found := m.Find(0, "mail", body(secret[20:40])); len(found.Finds) == 0 || found.Partly {
+		t.Errorf("found %+v", found)
+	}
+	for i := range 9000 {
+		m.Send("mail", map[string]any{fmt.Sprint("long", i): strings.Repeat("x", maxTail)})
+	}
+	if found := m.Find(0, "mail", body(secret[20:40])); len(found.Finds) == 0 && !found.Partly {
+		t.Error("nobody is told that parts are forgotten")
+	}
+	if m.sentSize > maxTails {
+		t.Errorf("%d bytes of parts are kept", m.sentSize)
+	}
+}
+
+// A value that many sources of one class have hides none of another class.
+func TestOneValueInManySources(t *testing.T) {
+	var m Memory
+	for n := range 40 {
+		m.ReadAs(n, 1, reply("by ann.smith@corp.example"))
+	}
+	m.ReadAs(40, 2, reply("to ann.smith@corp.example"))
+	found := m.Find(0, "mail", body("ann.smith@corp.example"))
+	sources := map[int]bool{}
+	for _, f := range append(found.Finds, found.Also...) {
+		sources[f.Source] = true
+	}
+	if len(sources) != 2 || !sources[40] {
+		t.Errorf("found in %v", sources)
+	}
+}
+
+// Values are found in encoded texts of any length, and where little else is encoded.
+func TestValuesInLongEncodedTexts(t *testing.T) {
+	var m Memory
+	m.Read(1, reply("write to ann.smith@corp.example"))
+	for name, sent := range map[string]string{
+		"long":  base64.StdEncoding.EncodeToString([]byte(strings.Repeat("nothing here, ", 400) + "ann.smith@corp.example")),
+		"short": base64.StdEncoding.EncodeToString([]byte("ann.smith@corp.example")),
+		"hex":   hex.EncodeToString([]byte("ann.smith@corp.example")),
+	} {
+		if found := m.Find(0, "web", body(sent)); len(found.Finds) != 1 || found.Finds[0].Value != mailAddress {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+// Strings are bounded by what they take, not by what they are read from: millions of short ones, short values, and
+// strings within strings. Nothing is found across two strings.
+func TestTinyStringsAreBounded(t *testing.T) {
+	var m Memory
+	tiny, values := make([]string, 200_000), make([]string, 100_000)
+	for i := range tiny {
+		tiny[i] = "x" + strconv.Itoa(i)
+	}
+	for i := range values {
+		values[i] = fmt.Sprintf("m%d@x.example", i)
+	}
+	for n, all := range [][]string{tiny, values} {
+		for some := range slices.Chunk(all, 20_000) {
+			text, err := json.Marshal(some)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Read(n, text)
+		}
+	}
+	m.Prepare()
+	if m.values > DefaultLimit/bytesPerValue || m.kept > keptPerLimit*DefaultLimit {
+		t.Errorf("%d values and %d bytes are kept", m.values, m.kept)
+	}
+	if lost := m.Lost(); len(lost) != 1 || lost[0] != 1 {
+		t.Errorf("lost %v", lost)
+	}
+	texts := 0
+	for _, a := range m.answers {
+		texts += len(a.texts)
+	}
+	if texts > 2*len(m.answers) {
+		t.Errorf("%d texts for %d answers", texts, len(m.answers))
+	}
+	if found := m.Find(0, "mail", body("x100000x100001x100002x100003x100004")); len(found.Finds) != 0 {
+		t.Errorf("found across strings: %+v", found)
 	}
 }

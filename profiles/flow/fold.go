@@ -94,6 +94,8 @@ var (
 const (
 	minBase64 = MinRun * 4 / 3
 	minHex    = MinRun * 2
+	// In texts up to that many bytes, half as much may be a short value.
+	maxShort = 8 << 10
 )
 
 // viewsOf returns the readings of a text.
@@ -105,14 +107,18 @@ func viewsOf(s string) []view {
 	if strings.ContainsRune(s, '%') {
 		all = append(all, unquoted(s))
 	}
-	runsOf(s, minBase64, &base64Bytes, &base64Breaks, func(start, end int) {
+	shorter := 1
+	if len(s) <= maxShort {
+		shorter = MinRun / block
+	}
+	runsOf(s, minBase64/shorter, &base64Bytes, &base64Breaks, func(start, end int) {
 		for skip := range 4 { // it may begin within a group of four
 			if v, ok := fromBase64(s, start+skip, end); ok {
 				all = append(all, v)
 			}
 		}
 	})
-	runsOf(s, minHex, &hexBytes, &hexBreaks, func(start, end int) {
+	runsOf(s, minHex/shorter, &hexBytes, &hexBreaks, func(start, end int) {
 		for skip := range 2 {
 			if v, ok := fromHex(s, start+skip, end); ok {
 				all = append(all, v)

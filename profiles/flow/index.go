@@ -12,10 +12,10 @@ const block = MinRun / 2
 // An index says where the blocks of texts stand, and the short values.
 type index struct {
 	texts  []*text
-	slots  []slot   // open addressing; its length is a power of two
-	used   int      // of the slots
-	next   []uint32 // by block: the one before it with the same hash, 1 more than its number
-	values map[value][]*text
+	slots  []slot            // open addressing; its length is a power of two
+	used   int               // of the slots
+	next   []uint32          // by block: the one before it with the same hash, 1 more than its number
+	values map[value][]*text // one of each class
 }
 
 // A slot has the last block of one hash.
@@ -35,16 +35,13 @@ func hashOf(b []byte) uint64 {
 	return h ^ h>>32
 }
 
-// maxSameValue bounds how many texts are known that have one value.
-const maxSameValue = 16
-
 // add puts a text into the index.
 func (x *index) add(t *text) {
 	if x.values == nil {
 		x.values = map[value][]*text{}
 	}
 	for _, v := range t.values {
-		if had := x.values[v]; len(had) < maxSameValue && !slices.ContainsFunc(had, func(o *text) bool { return o.source == t.source }) {
+		if had := x.values[v]; !slices.ContainsFunc(had, func(o *text) bool { return o.class == t.class }) {
 			x.values[v] = append(had, t)
 		}
 	}

@@ -139,7 +139,7 @@ func valuesIn(s string) (all []value) {
 	for _, p := range placesIn(s) {
 		if !had[p.value] {
 			had[p.value] = true
-			all = append(all, p.value)
+			all = append(all, value{p.kind, strings.Clone(p.value.text)}) // not with the whole text behind it
 		}
 	}
 	return all

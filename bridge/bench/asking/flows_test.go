@@ -44,7 +44,7 @@ func TestFlowsFindNothingInOtherWork(t *testing.T) {
 				}
 				server, _ := c.split()
 				calls++
-				if found := m.Find(server, args); len(found.Finds) > 0 {
+				if found := m.Find(0, server, args); len(found.Finds) > 0 {
 					falsely++
 					t.Logf("%s sends what %s has read: %s %s: %+v", sender.Name, reader.Name, c.Tool, c.Args, found.Finds[0])
 				}

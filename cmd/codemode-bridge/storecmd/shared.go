@@ -158,6 +158,18 @@ func (s *Shared) Accounts(cfg *config.Config) (_ documents.Store, encrypted bool
 	return &later{shared: s, cfg: cfg, kind: kind}, true
 }
 
+// Marks returns where it is kept what principals have read of what is labelled, for rules about flows: in
+// the store where machines share it, and otherwise in a folder; nil if that is empty.
+func (s *Shared) Marks(cfg *config.Config, folder string) documents.Store {
+	switch {
+	case s != nil && Shares(cfg):
+		return s.Documents("marks", cfg)
+	case folder == "":
+		return nil
+	}
+	return documents.Folder(folder)
+}
+
 // Portable returns what tells each server of a configuration on any machine, by name.
 func Portable(cfg *config.Config, env config.Env) map[string]string {
 	are := make(map[string]string, len(cfg.Servers))

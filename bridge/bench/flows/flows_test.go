@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Without flows each attack succeeds; with the rules of the template trifecta none does, and at most one twin in ten
+// has a question. The page says so.
+func TestScenarios(t *testing.T) {
+	all, err := read("scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := playAll(t.Context(), all, settings(), "../../../profiles/known/testdata/lists")
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]*counts{}
+	for _, r := range results {
+		if by[r.setting.name] == nil {
+			by[r.setting.name] = &counts{}
+		}
+		if r.scenario.unseen {
+			continue
+		}
+		by[r.setting.name].add(r)
+		switch {
+		case r.setting.name == "without" && (!r.arrived || r.twin > 0 || r.failed != ""),
+			(r.setting.name == "both" || r.setting.name == "trifecta") && r.arrived:
+			t.Error(r)
+		}
+	}
+	if both := by["both"]; both.played < 60 || both.twins*10 > both.played {
+		t.Errorf("both: %+v", both)
+	}
+	page, err := os.ReadFile("../../../docs/flows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, rest, _ := strings.Cut(string(page), tableBegins); !strings.HasPrefix(rest, report(results)) {
+		t.Errorf("docs/flows.md has another table (make bench-flows):\n%s", report(results))
+	}
+}
+
+// Scenarios that say nothing are no scenarios, and a page without a place for the table stays as it is.
+func TestWhatCannotBePlayed(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := read(dir); err == nil {
+		t.Error("an empty folder was read")
+	}
+	file := filepath.Join(dir, "a.json")
+	if err := os.WriteFile(file, []byte(`{"attack": ["x"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(dir); err == nil || !strings.Contains(err.Error(), "must not be empty") {
+		t.Errorf("half a scenario: %v", err)
+	}
+	if err := replace(file, "| table |\n"); err == nil {
+		t.Error("a page without a place was written")
+	}
+	if err := os.WriteFile(file, []byte("before\n"+tableBegins+"old\n"+tableEnds+"after\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(file, "| table |\n"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "before\n"+tableBegins+"| table |\n"+tableEnds+"after\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
