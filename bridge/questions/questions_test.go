@@ -663,3 +663,17 @@ func FuzzLift(f *testing.F) {
 		}
 	})
 }
+
+// People would see one of two members that look the same, and allow both.
+func TestTwoMembersThatLookTheSame(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"to":"ann","to\u200b":"eve"}`:                         true, // one is seen to be another
+		`{"to\u200b":"ann","to\\u{200B}":"eve"}`:                false,
+		`{"args":[{"to\u200b":"ann","to\\u{200B}":{"a":"b"}}]}`: false,
+	} {
+		if got, err := visible([]byte(text)); (err == nil) != want {
+			t.Errorf("%s is shown as %s, %v", text, got, err)
+		}
+	}
+}
