@@ -125,7 +125,7 @@ func (n *introspector) introspect(ctx context.Context, token string) (claims, er
 			return nil, errors.New("the issuer's metadata name no introspection_endpoint; name it in the configuration")
 		}
 	}
-	if !safe(address) {
+	if !SafeAddress(address) {
 		return nil, fmt.Errorf("the address for introspection, %q, is not https", address)
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}

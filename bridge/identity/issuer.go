@@ -232,7 +232,7 @@ func (i *issuer) fetch(ctx context.Context) (*known, error) {
 	if k.Keys == "" && i.o.ClientID != "" {
 		return k, nil // its tokens are all opaque
 	}
-	if !safe(k.Keys) {
+	if !SafeAddress(k.Keys) {
 		return nil, fmt.Errorf("the issuer's metadata name the keys' address %q, which is not https", k.Keys)
 	}
 	var set struct {
@@ -326,9 +326,9 @@ func (f failures) Error() string {
 
 func (f failures) Unwrap() []error { return f }
 
-// safe reports whether nobody on the way can read or change what is sent to an
+// SafeAddress reports whether nobody on the way can read or change what is sent to an
 // address: it is https, or on this machine.
-func safe(address string) bool {
+func SafeAddress(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return false
@@ -337,7 +337,9 @@ func safe(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// bounded is a transport that cuts long answers.
+// Bounded returns a transport that cuts long answers.
+func Bounded(next http.RoundTripper) http.RoundTripper { return bounded{next} }
+
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {

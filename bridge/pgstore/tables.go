@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/stopwatch"
 )
 
 // tables are those of one part of the store. Every change of them is one short
@@ -103,7 +104,7 @@ func (s *tables) settle(ctx context.Context, xid string) error {
 		case time.Now().After(until):
 			return err
 		}
-		if !pause(s.watch.ctx, againAfter) {
+		if !stopwatch.Pause(s.watch.ctx, againAfter) {
 			return ledger.ErrClosed
 		}
 	}

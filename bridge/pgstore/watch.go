@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"codemode-bridge/bridge/stopwatch"
 )
 
 const (
@@ -80,7 +82,7 @@ func (w *watcher) follow() {
 			if !w.poll(&seen) {
 				deaf = false // the server is gone
 			}
-			pause(w.ctx, pollEvery)
+			stopwatch.Pause(w.ctx, pollEvery)
 		}
 	}
 }
@@ -159,16 +161,4 @@ func (o *Options) listener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Patience)
 	defer cancel()
 	return pgx.ConnectConfig(ctx, o.config.Copy())
-}
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/stopwatch"
 )
 
 const (
@@ -112,7 +113,7 @@ func (db verifier) verifyBehind(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			db.o.Logger.Warn("the old rows of the audit log could not be checked", "error", err, "again in", dueEvery)
 		}
-		if !pause(ctx, in) {
+		if !stopwatch.Pause(ctx, in) {
 			return
 		}
 	}
@@ -183,7 +184,7 @@ func (db verifier) attempt(ctx context.Context) error {
 				return err
 			}
 		}
-		if !pause(ctx, max(leastRest, restTimes*took)) {
+		if !stopwatch.Pause(ctx, max(leastRest, restTimes*took)) {
 			return nil
 		}
 	}

@@ -40,8 +40,8 @@ func NewBook(shelf Shelf) *Book { return &Book{shelf: shelf, all: map[string]*pa
 type page struct {
 	marks Marks
 	last  time.Time // when something was read
-	// kept is when the shelf was last written, which it is again for each mark that is new, and
-	// looked when it was read.
+	// kept is when the shelf was last written, zero if that failed; it is written again for each
+	// mark that is new. Looked is when it was read.
 	kept, looked time.Time
 	wrong        error // why the shelf could not be read or written the last time
 }
@@ -114,9 +114,10 @@ func (b *Book) Of(key string, now time.Time) []Mark {
 	b.mu.Lock()
 	p := b.all[key]
 	fresh := p != nil && !p.over(key, now) && p.wrong == nil && now.Sub(p.looked) < lookAgain
+	gone := p == nil || p.over(key, now)
 	b.mu.Unlock()
 	if !b.onShelf(key) {
-		if p == nil || p.over(key, now) {
+		if gone {
 			return nil
 		}
 		return p.marks.All()
@@ -199,8 +200,8 @@ func (b *Book) keep(p *page, key string, now time.Time) {
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p.wrong = err; err == nil {
-		p.kept = now
+	if p.wrong, p.kept = err, now; err != nil {
+		p.kept = time.Time{} // with what is read next, it is tried again
 	}
 }
 

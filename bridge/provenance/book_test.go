@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"sync"
 	"testing"
 	"time"
 )
@@ -91,5 +92,43 @@ func TestUnion(t *testing.T) {
 	}
 	if _, unknown := Union(nil); !unknown {
 		t.Error("nobody knows what nothing is labelled")
+	}
+}
+
+// A mark that could not be put on the shelf is put there with what is read next, even if the shelf was
+// read meanwhile.
+func TestBookKeepsWhatItCouldNot(t *testing.T) {
+	at := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+	ann := Key("", true, "ann", "")
+	s := &shelf{all: map[string][]byte{}}
+	b := NewBook(s)
+	b.Add(ann, at, someNotes)
+	s.broken = errors.New("no connection")
+	b.Add(ann, at.Add(time.Second), somePage)
+	s.broken = nil
+	if got := b.Of(ann, at.Add(3*time.Second)); len(got) != 2 {
+		t.Errorf("it was forgotten here: %+v", got)
+	}
+	b.Add(ann, at.Add(4*time.Second), somePage)
+	if got := NewBook(s).Of(ann, at.Add(4*time.Second)); len(got) != 2 {
+		t.Errorf("another bridge does not know it: %+v", got)
+	}
+}
+
+// Many calls of one principal read and note at the same time.
+func TestBookByManyCalls(t *testing.T) {
+	at := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+	ann := Key("", true, "ann", "")
+	b := NewBook(nil)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			b.Add(ann, at.Add(time.Duration(i)), someNotes)
+			b.Of(ann, at)
+		})
+	}
+	all.Wait()
+	if got := b.Of(ann, at); len(got) != 1 {
+		t.Errorf("it has %+v", got)
 	}
 }

@@ -17,7 +17,7 @@ type Mark struct {
 	Unknown bool     `json:"unknown,omitempty"` // nobody has said which labels it has
 }
 
-// says reports whether two marks say the same to rules.
+// same reports whether two marks say the same to rules.
 func (m Mark) same(o Mark) bool { return m.Unknown == o.Unknown && slices.Equal(m.Labels, o.Labels) }
 
 // Marks are what was read. Of the sources with the same labels a few are named. The zero value is

@@ -92,7 +92,7 @@ func (b *Met) At(w Whose) string {
 
 // Depart notes that a call is sent that leads w to another place. While it is under way
 // nobody knows where w is; arrive is told once the call has succeeded, or "" if nobody
-// Knows that.
+// knows that.
 func (b *Met) Depart(w Whose) (arrive func(at string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

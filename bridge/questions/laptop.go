@@ -64,6 +64,18 @@ type Laptop struct {
 	failing   time.Time         // since when it cannot be asked
 	failures  int
 	said      string // the problem that was logged last
+	unfit     string // the question that was found last that the centre could not show
+}
+
+// fits reports whether the centre can show a request. One that it could not must not hold
+// up the others: only people at the laptop can answer it.
+func (l *Laptop) fits(r approval.Request) bool {
+	_, err := Lift(r, Sender{})
+	if err != nil && l.unfit != r.ID {
+		l.unfit = r.ID
+		l.o.Logger.Warn("a question cannot be shown at the centre", "request", r.ID, "err", err)
+	}
+	return err == nil
 }
 
 // NewLaptop returns a laptop's side.
@@ -171,7 +183,7 @@ func (l *Laptop) look(ctx context.Context, centre Centre) (*state, error) {
 			return nil, fmt.Errorf("reading the open questions: %w", err)
 		}
 		open = slices.DeleteFunc(all, func(e approval.StoredRequest) bool {
-			return len(e.Items) == 0 || e.ConfigurationID() != l.o.Configuration
+			return len(e.Items) == 0 || e.ConfigurationID() != l.o.Configuration || !l.fits(e.Request)
 		})
 	}
 	for _, e := range open[:min(len(open), MaxOpen)] {

@@ -187,7 +187,8 @@ func Lift(r approval.Request, from Sender) (approval.Request, error) {
 }
 
 // visible makes what is unseen in the strings of JSON text visible, and leaves alone what
-// was made visible before.
+// was made visible before. It refuses an object of which two members would then have one
+// name: people would see one of them.
 func visible(text []byte) ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
@@ -195,25 +196,37 @@ func visible(text []byte) ([]byte, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	return json.Marshal(shown(v))
+	v, err := shown(v)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
 }
 
-func shown(v any) any {
+func shown(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
-		return shownText(v)
+		return shownText(v), nil
 	case []any:
 		for i := range v {
-			v[i] = shown(v[i])
+			if v[i], err = shown(v[i]); err != nil {
+				return nil, err
+			}
 		}
 	case map[string]any:
 		all := make(map[string]any, len(v))
 		for key, one := range v {
-			all[shownText(key)] = shown(one)
+			name := shownText(key)
+			if _, twice := all[name]; twice {
+				return nil, fmt.Errorf("two members look the same, as %.100q", name)
+			}
+			if all[name], err = shown(one); err != nil {
+				return nil, err
+			}
 		}
-		return all
+		return all, nil
 	}
-	return v
+	return v, nil
 }
 
 // shownText is [canon.EscapeLines] for text that may have been escaped already: the

@@ -233,6 +233,33 @@ func TestAVerdictComesDown(t *testing.T) {
 	})
 }
 
+// What the centre could not show stays at the laptop, and the other questions go up.
+func TestAQuestionThatCannotBeShown(t *testing.T) {
+	staged(t, func(t *testing.T, s *stage) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		large := s.puts(ctx, request(func(r *approval.Request) {
+			r.Run = "r2"
+			r.Items = slices.Repeat(r.Items, maxItems+1)
+			for i := range r.Items {
+				r.Items[i].Call = i + 1
+			}
+		}))
+		small := s.puts(t.Context(), request())
+		if _, err := s.says("carol", s.only(), yes); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-small; !got.v.Approve {
+			t.Errorf("the other question gets %+v", got)
+		}
+		if !pending(large) {
+			t.Error("the large one does not wait any more")
+		}
+		cancel()
+		<-large
+	})
+}
+
 // A no, and a wider yes, are what they would be at the laptop.
 func TestScopes(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
@@ -662,4 +689,18 @@ func FuzzLift(f *testing.F) {
 			t.Fatalf("%q becomes %q", shownText(tool), again)
 		}
 	})
+}
+
+// People would see one of two members that look the same, and allow both.
+func TestTwoMembersThatLookTheSame(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"to":"ann","to\u200b":"eve"}`:                         true, // one is seen to be another
+		`{"to\u200b":"ann","to\\u{200B}":"eve"}`:                false,
+		`{"args":[{"to\u200b":"ann","to\\u{200B}":{"a":"b"}}]}`: false,
+	} {
+		if got, err := visible([]byte(text)); (err == nil) != want {
+			t.Errorf("%s is shown as %s, %v", text, got, err)
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"codemode-bridge/bridge/stopwatch"
 )
 
 // How long a replica is alive after it said so, and how often it says so. It counts as
@@ -66,29 +68,17 @@ func (k *Keeper) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	k.stop = stop
 	k.running.Go(func() {
-		for pause(ctx, every) {
+		for stopwatch.Pause(ctx, every) {
 			if err := k.renew(ctx); err != nil && ctx.Err() == nil {
 				k.log.Warn("this bridge cannot say that it is alive", "err", err)
 			}
 		}
 	})
 	k.running.Go(func() {
-		for pause(ctx, fresh) {
+		for stopwatch.Pause(ctx, fresh) {
 			k.notice()
 		}
 	})
-}
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // renew says that the process is alive. After a lapse it counts as alive again only when

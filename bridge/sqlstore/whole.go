@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/filelock"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/stopwatch"
 )
 
 const (
@@ -163,7 +164,7 @@ func (w *watch) run(ctx context.Context) {
 		if err != nil {
 			w.db.o.Logger.Error("the old rows of the audit log could not be checked", "error", err, "again in", dueEvery)
 		}
-		if !pause(ctx, in) {
+		if !stopwatch.Pause(ctx, in) {
 			return
 		}
 	}
@@ -283,7 +284,7 @@ func (w *watch) verify(ctx context.Context) (found bool, err error) {
 		if time.Since(saved) >= saveEvery {
 			keep()
 		}
-		if !pause(ctx, max(leastRest, restTimes*took)) {
+		if !stopwatch.Pause(ctx, max(leastRest, restTimes*took)) {
 			keep()
 			return false, nil
 		}
@@ -306,7 +307,7 @@ func (w *watch) chunk(ctx context.Context, c *sql.Conn, p *Part, signed []ledger
 // that, and reports whether it did; damage is an error. It cannot be done in chunks, so a
 // process that ends soon leaves it to the next day's.
 func (w *watch) structure(ctx context.Context, c *sql.Conn, p *Part) (compared bool, err error) {
-	if p.Last-p.First >= comparedRows || !pause(ctx, beforeStructure) {
+	if p.Last-p.First >= comparedRows || !stopwatch.Pause(ctx, beforeStructure) {
 		return false, nil
 	}
 	err = classed(sound(ctx, c, "integrity_check"))
@@ -430,15 +431,3 @@ func (w *watch) found(err error) {
 
 // wall is the time of day, which also passes while the machine sleeps.
 func wall() time.Time { return time.Now().UTC().Round(0) }
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -15,13 +15,12 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
+
+	"codemode-bridge/bridge/identity"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -83,7 +82,7 @@ func New(o Options) *Provider {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
-	client := &http.Client{Timeout: answerTime, Transport: bounded{o.Transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
+	client := &http.Client{Timeout: answerTime, Transport: identity.Bounded(o.Transport), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // requests hold the client secret
 	}}
 	// It carries only the client: the library keeps it, for fetching keys later.
@@ -198,35 +197,10 @@ func (p *Provider) discoverLocked() error {
 		return err
 	}
 	for _, address := range []string{known.Endpoint().AuthURL, known.Endpoint().TokenURL} {
-		if !safe(address) {
+		if !identity.SafeAddress(address) {
 			return fmt.Errorf("it names the address %q, which is not https", address)
 		}
 	}
 	p.known, p.iss = known, also.Iss
 	return nil
-}
-
-// safe reports whether nobody on the way can read what is sent to an address:
-// it is https, or on this machine.
-func safe(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-// bounded is a transport that cuts long answers.
-type bounded struct{ next http.RoundTripper }
-
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := b.next.RoundTrip(r)
-	if err == nil {
-		res.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(res.Body, maxAnswer), res.Body}
-	}
-	return res, err
 }

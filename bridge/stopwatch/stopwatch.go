@@ -1,4 +1,5 @@
-// Package stopwatch has timeouts of contexts that can be paused, as while a person is asked.
+// Package stopwatch has timeouts of contexts that can be paused, as while a person is asked,
+// and pauses that end with their context.
 package stopwatch
 
 import (
@@ -41,7 +42,7 @@ func Hold(ctx context.Context) (resume func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.held--; w.held == 0 && w.left > 0 {
+		if w.held--; w.held == 0 { // at once, if the time was up when it was held
 			w.running = time.Now()
 			w.timer.Reset(w.left)
 		}
@@ -77,4 +78,16 @@ func (l *Limit) Stop() (inTime, extended bool) {
 	inTime = l.timer.Stop()
 	l.timer = nil
 	return inTime, l.longer
+}
+
+// Pause waits, and reports whether ctx has not ended.
+func Pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

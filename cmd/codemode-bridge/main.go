@@ -101,7 +101,17 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
 	setups := setupOf(con)
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checks(con).Check(), configCommand(con), setups.Init(), setups.Install(), setups.Uninstall(), serversCommand(con), toolCommands(con).Command(), profilesCommand(con), checks(con).Scripts(), secretsOf(con).Command(), (&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), storesOf(con).Command(), storesOf(con).Backup(), storesOf(con).Restore(), (&policycmd.Bridge{Console: &con.Console, Load: con.load}).Command(), laptopsOf(con).Command(), enrollOf(con).Command(), statusOf(con).Command(), doctorCommand(con), programOf(con).Command())
+	root.AddCommand(
+		runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con),
+		setups.Init(), setups.Install(), setups.Uninstall(),
+		checks(con).Check(), checks(con).Scripts(), configCommand(con), profilesCommand(con), (&policycmd.Bridge{Console: &con.Console, Load: con.load}).Command(),
+		serversCommand(con), toolCommands(con).Command(), secretsOf(con).Command(),
+		(&accesscmd.Bridge{Console: &con.Console, Load: con.load}).Command(), approvalsCommand(con), approvers(con).Command(), grantsCommand(con),
+		logFlag(con, auditLogOf(con).Command()), logFlag(con, auditLogOf(con).Tail()), runsCommand(con),
+		storesOf(con).Command(), storesOf(con).Backup(), storesOf(con).Restore(),
+		laptopsOf(con).Command(), enrollOf(con).Command(),
+		statusOf(con).Command(), doctorCommand(con), programOf(con).Command(),
+	)
 	con.completeNames(root)
 	documents().Help(root)
 	root.InitDefaultHelpCmd()

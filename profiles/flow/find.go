@@ -105,7 +105,7 @@ func (m *Memory) find(call int, sink string, arguments any) Found {
 	m.prepare()
 	var found Found
 	var values []Find
-	tails := map[string][]byte{}
+	places := map[string]*ends{}
 	left := maxSent
 	for _, sent := range Strings(arguments) {
 		text := sent.Text
@@ -114,17 +114,18 @@ func (m *Memory) find(call int, sink string, arguments any) Found {
 		}
 		left -= len(text)
 		at := placeOf(sink, sent.Path)
-		before, behind := m.sent[at].around(call)
-		tail, ok := tails[at]
-		if !ok {
-			tail = before
+		near := places[at]
+		if near == nil {
+			near = new(ends)
+			near.before, near.behind = m.sent[at].around(call)
+			places[at] = near
 		}
 		views := viewsOf(text)
 		runs := s.runs(sent.Path, text, views)
-		if s.joined -= len(tail) + len(behind); len(tail)+len(behind) > 0 && s.joined < 0 {
+		if s.joined -= near.size(); near.size() > 0 && s.joined < 0 {
 			s.partly = true
-		} else if len(tail)+len(behind) > 0 {
-			if begun := s.parts(sent.Path, tail, text, behind); len(runs) == 0 && len(text) <= maxPart {
+		} else if near.size() > 0 {
+			if begun := s.parts(sent.Path, near.before, text, near.behind); len(runs) == 0 && len(text) <= maxPart {
 				runs = begun
 			} else {
 				for _, f := range begun {
@@ -140,7 +141,7 @@ func (m *Memory) find(call int, sink string, arguments any) Found {
 				s.note(f)
 			}
 		}
-		tails[at] = extended(tail, text)
+		near.before = extended(near.before, text)
 	}
 	slices.SortStableFunc(found.Finds, func(a, b Find) int { return b.Characters - a.Characters })
 	for _, f := range found.Finds[min(len(found.Finds), maxSaid):] {
@@ -150,6 +151,11 @@ func (m *Memory) find(call int, sink string, arguments any) Found {
 	found.Also, found.Partly = s.also, s.partly
 	return found
 }
+
+// Ends are what stands before and behind a text of a call at one place.
+type ends struct{ before, behind []byte }
+
+func (e *ends) size() int { return len(e.before) + len(e.behind) }
 
 // A search looks for the strings of one call's arguments.
 type search struct {

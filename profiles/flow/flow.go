@@ -17,8 +17,9 @@
 // bytes, and an index has the place of each. What is sent is folded too, and each 12 bytes
 // of it, wherever they begin, are looked up: two texts that have 23 bytes in common have a whole
 // block in common. Nothing is believed for its hash: bytes are compared. So the cost of a
-// search depends on what is sent, not on what was read. The index takes about twice as
-// much memory as the answers.
+// search depends on what is sent, not on what was read. With the index, answers take about
+// three times as much memory as their text, and up to eight times where they are many short
+// strings.
 package flow
 
 import (
@@ -68,8 +69,8 @@ type answer struct {
 	texts  []*text // the strings in it
 }
 
-// Keep raises how many bytes of answers are kept, which costs about three times as much
-// memory. It never lowers it.
+// Keep raises how many bytes of answers are kept; what that costs in memory is said above. It
+// never lowers it.
 func (m *Memory) Keep(limit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

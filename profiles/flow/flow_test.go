@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -470,5 +471,26 @@ func TestTinyStringsAreBounded(t *testing.T) {
 	}
 	if found := m.Find(0, "mail", body("x100000x100001x100002x100003x100004")); len(found.Finds) != 0 {
 		t.Errorf("found across strings: %+v", found)
+	}
+}
+
+// What stands before the texts of a list is put together once, not for each of them. It measures
+// what is allocated, so no other test runs meanwhile.
+func TestManyTextsAfterManyParts(t *testing.T) {
+	var m Memory
+	m.Read(1, []byte(`["something that was read"]`))
+	for call := range 64 {
+		m.Take(call+1, "mail", map[string]any{"body": strings.Repeat("x", 30)})
+	}
+	list := make([]any, 10_000)
+	for i := range list {
+		list[i] = fmt.Sprint("abcdefg", i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m.Find(100, "mail", map[string]any{"body": list})
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 900 {
+		t.Errorf("a call of %d short texts took %d MB", len(list), took)
 	}
 }

@@ -197,17 +197,16 @@ func fromBase64(s string, start, end int) (view, bool) {
 	if end <= start {
 		return view{}, false
 	}
-	var clean []byte
-	var at []int
+	clean, at := make([]byte, 0, end-start), make([]int32, 0, end-start)
 	for i := start; i < end; i++ {
 		switch c := s[i]; c {
 		case '-':
-			clean, at = append(clean, '+'), append(at, i)
+			clean, at = append(clean, '+'), append(at, int32(i))
 		case '_':
-			clean, at = append(clean, '/'), append(at, i)
+			clean, at = append(clean, '/'), append(at, int32(i))
 		case '=', '\r', '\n', '\\':
 		default:
-			clean, at = append(clean, c), append(at, i)
+			clean, at = append(clean, c), append(at, int32(i))
 		}
 	}
 	if len(clean)%4 == 1 {
@@ -218,20 +217,19 @@ func fromBase64(s string, start, end int) (view, bool) {
 	if err != nil || n < block || !readable(plain[:n]) {
 		return view{}, false
 	}
-	return decoded("base64", string(plain[:n]), 0, func(i int) int { return at[min(i*4/3, len(at)-1)] }), true
+	return decoded("base64", string(plain[:n]), 0, func(i int) int { return int(at[min(i*4/3, len(at)-1)]) }), true
 }
 
 // fromHex reads a part of a text, to the last whole byte.
 func fromHex(s string, start, end int) (view, bool) {
-	var clean []byte
-	var at []int
+	clean, at := make([]byte, 0, end-start), make([]int32, 0, end-start)
 	for i := start; i < end; i++ {
 		if s[i] == '0' && i+1 < end && s[i+1] == 'x' {
 			i++
 			continue
 		}
 		if strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0 {
-			clean, at = append(clean, s[i]), append(at, i)
+			clean, at = append(clean, s[i]), append(at, int32(i))
 		}
 	}
 	clean = clean[:len(clean)/2*2]
@@ -239,7 +237,7 @@ func fromHex(s string, start, end int) (view, bool) {
 	if n, err := hex.Decode(plain, clean); err != nil || n < block || !readable(plain) {
 		return view{}, false
 	}
-	return decoded("hexadecimal", string(plain), 0, func(i int) int { return at[min(2*i, len(at)-1)] }), true
+	return decoded("hexadecimal", string(plain), 0, func(i int) int { return int(at[min(2*i, len(at)-1)]) }), true
 }
 
 // readable reports whether bytes may be text: words that only look like an encoding are

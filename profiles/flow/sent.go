@@ -185,6 +185,6 @@ func placeOf(sink, path string) string {
 
 // extended returns the last of what was sent to a place.
 func extended(tail []byte, text string) []byte {
-	all := append(slices.Clone(tail), text[max(0, len(text)-maxTail):]...)
-	return all[max(0, len(all)-maxTail):]
+	text = text[max(0, len(text)-maxTail):]
+	return slices.Concat(tail[max(0, len(tail)+len(text)-maxTail):], []byte(text))
 }

@@ -13,7 +13,7 @@ import (
 // An Asking says whose questions go up to the centre.
 type Asking struct {
 	Place         config.Audit
-	Store         approval.Store // nil, or in memory, where no other process answers
+	Store         approval.Store // in memory where Place keeps nothing: then nobody is asked
 	Configuration string         // the id of the one that asks
 	Approvers     func() bool    // reports whether it has any
 	Logger        *slog.Logger
