@@ -20,6 +20,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 	"codemode-bridge/sandbox/worker"
@@ -673,7 +674,7 @@ func (n *neighbourhood) replayed(p *process) {
 	before, ours := len(n.model.sent), n.model.began[id].config == p.config.ID
 	n.mu.Unlock()
 	n.log("%s replays script %d", p.name, script)
-	_, err := p.Replay(n.ctx, id, func(Step) {})
+	_, err := p.Replay(n.ctx, id, func(replay.Step) {})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.model.sent) != before {

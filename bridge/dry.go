@@ -17,15 +17,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Step is one call of a run that is looked at again.
-type Step = replay.Step
-
 // Replay runs the script of a run again against its journal and returns what
 // the run's eval tool answered. Nothing is called and nothing written: each
 // call gets the answer that it got then, in the same turn, and step is told of
 // it. A run that has not ended is followed to where it is. It starts at once:
 // the servers are not needed.
-func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.CallToolResult, error) {
+func (s *Server) Replay(ctx context.Context, id string, step func(replay.Step)) (*mcp.CallToolResult, error) {
 	if s.o.Journal == nil {
 		return nil, errNoJournal
 	}
@@ -69,7 +66,7 @@ var errNoJournal = errors.New("no journal of this run is kept: journals go with 
 // An onlooker serves the script of a run that is looked at again.
 type onlooker struct {
 	*workerHost
-	step  func(Step)
+	step  func(replay.Step)
 	ended bool // the run has ended: its script may need no more answers than are kept
 }
 
@@ -110,8 +107,8 @@ func (o *onlooker) lacks(c sandbox.Call) {
 func (o *onlooker) count(made, settled int64) { (*run)(o.workerHost).count(made, settled) }
 
 // stepOf describes an answered call.
-func stepOf(c sandbox.Call, kept *pastCall, reply sandbox.Reply) Step {
-	st := Step{Call: c.Number, Name: c.Name, Args: c.Args, Line: c.Position.Line, Time: reply.Time, State: "answered", Value: reply.Value}
+func stepOf(c sandbox.Call, kept *pastCall, reply sandbox.Reply) replay.Step {
+	st := replay.Step{Call: c.Number, Name: c.Name, Args: c.Args, Line: c.Position.Line, Time: reply.Time, State: "answered", Value: reply.Value}
 	if kept.Past != nil {
 		st.State = kept.Past.Effect.State
 	}

@@ -10,6 +10,7 @@ import (
 
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/storetest"
 )
 
@@ -70,7 +71,7 @@ func TestReplaysGoAsFarAsTheRunDid(t *testing.T) {
 			b.roster.stop(id, "ann")
 		}
 		waitUntil(t, func() bool { st, _ := b.Run(t.Context(), id); return st.Over() })
-		res, err := b.Replay(t.Context(), id, func(Step) {})
+		res, err := b.Replay(t.Context(), id, func(replay.Step) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,16 +42,6 @@ var (
 	errNoPolicy      = errors.New("its journal does not have the policy that it began with")
 )
 
-// A FolderError is a run whose servers ran in another folder than this bridge's,
-// where the same command may be another server.
-type FolderError struct {
-	Run, Folder string
-}
-
-func (e *FolderError) Error() string {
-	return fmt.Sprintf("run %s began in %s, where its servers without a folder of their own (cwd) ran, and goes on only there: codemode-bridge runs resume %[1]s goes there", e.Run, canon.Escape(e.Folder))
-}
-
 // Why a run is stopped that did not end by itself.
 var (
 	errClientGone   error = &approval.StoppedError{By: "the client", Why: "the client cancelled the call"}

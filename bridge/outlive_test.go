@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/storetest"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -320,7 +321,7 @@ func undisturbed(t *testing.T, code string) (answer string, calls []string, comm
 func (w *world) replayed(t *testing.T, b *bench, id, answer string) {
 	t.Helper()
 	before := len(w.up.made())
-	res, err := b.Replay(t.Context(), id, func(Step) {})
+	res, err := b.Replay(t.Context(), id, func(replay.Step) {})
 	if errors.Is(err, errNoJournal) {
 		return // it made no calls
 	}

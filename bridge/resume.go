@@ -62,7 +62,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		return nil, &overError{p.answer}
 	}
 	if here := rn.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
-		return nil, &FolderError{id, p.Folder}
+		return nil, &lifecycle.FolderError{Run: id, Folder: p.Folder}
 	}
 	lease, stop, err := rn.leases.acquire(ctx, id, !c.left)
 	if errors.Is(err, ErrNoRun) { // it has ended since it was read
@@ -214,7 +214,7 @@ func (s *Server) ResumeAnswered(ctx context.Context) {
 				continue
 			}
 			tried[e.ID] = true
-			if err := s.ResumeInBackground(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && !errors.As(err, new(*FolderError)) && ctx.Err() == nil {
+			if err := s.ResumeInBackground(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && !errors.As(err, new(*lifecycle.FolderError)) && ctx.Err() == nil {
 				s.o.Logger.Error("going on with a run that was answered", "run", e.Run, "err", err)
 				delete(tried, e.ID) // the next look tries again
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"codemode-bridge/bridge/replay"
 )
 
 // BenchmarkReplay measures a recorded call that is answered again from its
@@ -19,7 +21,7 @@ func BenchmarkReplay(b *testing.B) {
 	waitUntil(b, func() bool { st, _ := one.Run(b.Context(), id); return st.Over() })
 	steps := 0
 	for b.Loop() {
-		if _, err := one.Replay(b.Context(), id, func(Step) { steps++ }); err != nil {
+		if _, err := one.Replay(b.Context(), id, func(replay.Step) { steps++ }); err != nil {
 			b.Fatal(err)
 		}
 	}

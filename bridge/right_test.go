@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
@@ -65,7 +66,7 @@ func TestARunBelongsToItsConfiguration(t *testing.T) {
 			elsewhere("runs resume", err)
 			elsewhere("the page", other.ResumeInBackground(t.Context(), id, "ann"))
 			elsewhere("runs cancel", other.CancelRun(t.Context(), id, "ann"))
-			_, err = other.Replay(t.Context(), id, func(Step) {})
+			_, err = other.Replay(t.Context(), id, func(replay.Step) {})
 			elsewhere("runs replay", err)
 			for what, c := range map[string]claimant{"its principal": {principal: "ci"}, "a sealed state": {principal: "ci", sealed: true}, "nobody": {}} {
 				if _, err := other.runner.resume(t.Context(), id, c); !errors.Is(err, ErrNoRun) {

@@ -4,8 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -91,11 +89,6 @@ type descriptor struct {
 
 // blobs are the contents of an image, by digest.
 type blobs struct{ parts []part }
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
 
 func (b *blobs) add(kind string, text []byte) descriptor {
 	is := descriptor{MediaType: "application/vnd.oci.image." + kind, Digest: "sha256:" + digest(text), Size: len(text)}

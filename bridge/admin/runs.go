@@ -13,7 +13,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/principal"
-	"codemode-bridge/bridge/trace"
 )
 
 // maxWait bounds how long a request may wait for a result.
@@ -56,7 +55,7 @@ func (s runHandlers) startRun(who *caller, w http.ResponseWriter, r *http.Reques
 	if code == "" {
 		return invalid("code is missing", "it is the script to run")
 	}
-	id, err := s.o.Runs.Start(principal.With(trace.From(r.Context(), nil, r.Header), principal.Principal{Name: who.Name, Groups: who.Groups}), profile, code, input, who.Name)
+	id, err := s.o.Runs.Start(principal.With(r.Context(), principal.Principal{Name: who.Name, Groups: who.Groups}), profile, code, input, who.Name)
 	if err != nil {
 		return invalid(canon.Escape(err.Error()), "")
 	}

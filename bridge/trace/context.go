@@ -85,6 +85,13 @@ func From(ctx context.Context, meta map[string]any, header http.Header) context.
 	return context.WithValue(ctx, incoming{}, c)
 }
 
+// Handler has the requests that next serves bring the trace of their headers.
+func Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(From(r.Context(), nil, r.Header)))
+	})
+}
+
 // Of returns what [From] has found; zero if there was nothing.
 func Of(ctx context.Context) Context {
 	c, _ := ctx.Value(incoming{}).(Context)

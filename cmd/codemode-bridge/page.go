@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/certificate"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/sso"
+	"codemode-bridge/bridge/trace"
 	"codemode-bridge/cmd/codemode-bridge/logincmd"
 	"codemode-bridge/cmd/codemode-bridge/servecmd"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
@@ -68,7 +69,7 @@ func (p *parts) openPage(a *console, address string) (*page, error) {
 	}
 	site := admin.New(o)
 	pg := &page{site: site, base: base, certificate: l.Certificate, forget: forget, failed: make(chan error, 1), server: &http.Server{
-		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
+		Handler: trace.Handler(site), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
 	}}
 	go func() { pg.failed <- l.Serve(pg.server) }()
 	p.desk.page.Store(&base)

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/evalcmd"
 
@@ -191,10 +192,10 @@ func replayRunCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var steps []bridge.Step
+			var steps []replay.Step
 			var result *mcp.CallToolResult
 			err = onceApart(c.Context(), con, func(ctx context.Context, p *parts) (err error) {
-				result, err = p.server.Replay(ctx, run, func(st bridge.Step) { steps = append(steps, st) })
+				result, err = p.server.Replay(ctx, run, func(st replay.Step) { steps = append(steps, st) })
 				return err
 			})
 			if err != nil {
@@ -205,7 +206,7 @@ func replayRunCommand(con *console) *cobra.Command {
 				if !ok {
 					return errors.New("the answer holds nothing")
 				}
-				return con.PrintJSON(map[string]any{"steps": append([]bridge.Step{}, steps...), "answer": answer})
+				return con.PrintJSON(map[string]any{"steps": append([]replay.Step{}, steps...), "answer": answer})
 			}
 			for _, st := range steps {
 				printStep(con, st)
@@ -220,7 +221,7 @@ func replayRunCommand(con *console) *cobra.Command {
 }
 
 // printStep prints one call of a replayed run.
-func printStep(con *console, st bridge.Step) {
+func printStep(con *console, st replay.Step) {
 	got := audit.Shown(string(st.Value))
 	if st.Thrown != "" {
 		got = "throws " + canon.Escape(st.Thrown)
