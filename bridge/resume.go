@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
@@ -62,7 +63,7 @@ func (rn *runner) resume(ctx context.Context, id string, c claimant) (*run, erro
 		return nil, &overError{p.answer}
 	}
 	if here := rn.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
-		return nil, &lifecycle.FolderError{Run: id, Folder: p.Folder}
+		return nil, &lifecycle.FolderError{Run: id, Folder: canon.Escape(p.Folder)}
 	}
 	lease, stop, err := rn.leases.acquire(ctx, id, !c.left)
 	if errors.Is(err, ErrNoRun) { // it has ended since it was read

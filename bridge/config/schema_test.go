@@ -334,6 +334,7 @@ var sections = []struct{ heading, definition string }{
 	{"`http.tokens[]`", "token"},
 	{"`http.auth`", "oauth"},
 	{"`http.auth.introspection`", "introspection"},
+	{"`http.tls`, `approvals.tls`", "tls"},
 	{"`access[]`", "access"},
 	{"`access[].limits`", "accessLimits"},
 	{"`windows`", "windows"},

@@ -251,12 +251,25 @@ func showsMore(was, is config.Tools) bool {
 		was.Allow != nil && (is.Allow == nil || slices.ContainsFunc(is.Allow, func(glob string) bool { return missing(was.Allow, glob) }))
 }
 
+// certified says what has changed about the certificate of an endpoint: who has the key
+// reads the tokens that are sent to it.
+func certified(what string, was, is config.TLS) []string {
+	switch {
+	case was == is || was == (config.TLS{}):
+		return nil
+	case is == (config.TLS{}):
+		return []string{what + " has no certificate any more: tokens would travel in the clear"}
+	}
+	return []string{fmt.Sprintf("%s has the certificate in %s with the key in %s, instead of %s and %s", what, is.Cert, is.Key, was.Cert, was.Key)}
+}
+
 // moved says what has changed about where approvers answer, and about who vouches
 // for them. Such a change cannot be shown to be tighter, so every one counts.
 func moved(was, is config.Approvals) (why []string) {
 	if was.Listen.Origin() != is.Listen.Origin() {
 		why = append(why, fmt.Sprintf("approvals: the page listens on %s instead of %s", is.Listen, was.Listen))
 	}
+	why = append(why, certified("approvals: the page", was.TLS, is.TLS)...)
 	if !slices.Equal(config.Origins(was.AllowedHosts), config.Origins(is.AllowedHosts)) {
 		why = append(why, fmt.Sprintf("approvals: the page answers to the hosts %s instead of %s", is.AllowedHosts, was.AllowedHosts))
 	}
@@ -390,6 +403,7 @@ func lets(was, is config.HTTP) (why []string) {
 	if was.Listen.Origin() != is.Listen.Origin() {
 		why = append(why, fmt.Sprintf("http: it listens on %s instead of %s", is.Listen, was.Listen))
 	}
+	why = append(why, certified("http: it", was.TLS, is.TLS)...)
 	if len(added(config.Origins(was.AllowedHosts), config.Origins(is.AllowedHosts))) > 0 {
 		why = append(why, fmt.Sprintf("http: it answers to the hosts %s instead of %s", is.AllowedHosts, was.AllowedHosts))
 	}

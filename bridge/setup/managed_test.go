@@ -92,7 +92,7 @@ func TestManaged(t *testing.T) {
 			t.Errorf("%s: %v: left are %v", name, err, left)
 		}
 
-		if err := os.MkdirAll(filepath.Dir(p.File), 0o755); err == nil {
+		if err = os.MkdirAll(filepath.Dir(p.File), 0o755); err == nil {
 			err = os.WriteFile(p.File, []byte(old), 0o640)
 		}
 		if err != nil {

@@ -375,7 +375,7 @@ func TestModelCannotApprove(t *testing.T) {
 			return err == nil
 		})
 		file, shown, _ := strings.Cut(string(text), "\n")
-		code := regexp.MustCompile(`url=` + regexp.QuoteMeta(b.page) + `/login#code=([A-Z0-9]+)"`).FindStringSubmatch(shown)
+		code := regexp.MustCompile(`url=` + regexp.QuoteMeta(b.page) + `/login#code=([A-Z0-9]+(?:[.][a-z0-9]+)?)"`).FindStringSubmatch(shown)
 		if code == nil || strings.Contains(file, "code=") || strings.Contains(strings.Join(open.Args, " "), code[1]) {
 			t.Fatalf("the browser was given %s", text)
 		}

@@ -190,7 +190,7 @@ var table = map[string][]string{
 		"bridge/pending",
 		"bridge/pins",
 		"bridge/profileview",
-		"bridge/recorder", "bridge/replica",
+		"bridge/recorder", "bridge/replay", "bridge/replica",
 		"bridge/roots",
 		"bridge/rpc",
 		"bridge/scripts",
