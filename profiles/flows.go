@@ -72,8 +72,8 @@ type FlowFacts struct {
 	// read before, in the run, the session or by the principal.
 	Content []FlowFact
 	Context []FlowFact
-	// Written reports that the script has all of the arguments as they are, and that nothing that may be
-	// private was read by those whose context it shares before it began.
+	// Written reports that the script has the arguments as one literal, that nothing that may be private was
+	// read by those whose context it shares before it began, and that it has not sent many others since.
 	Written bool
 }
 

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -152,7 +153,8 @@ func Read(r io.Reader, dir string) (m Manifest, err error) {
 	}
 	seen := make(map[string]bool)
 	for _, f := range m.Files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || seen[f.Name] {
+		// A name with dots in it is inside the folder as a whole, and outside of the part of it that it names.
+		if !fs.ValidPath(f.Name) || !filepath.IsLocal(filepath.FromSlash(f.Name)) || seen[f.Name] {
 			return m, damaged("it has a file %q", f.Name)
 		}
 		seen[f.Name] = true

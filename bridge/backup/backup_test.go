@@ -104,16 +104,17 @@ func TestRefused(t *testing.T) {
 		from io.Reader
 		want string
 	}{
-		"outside":    {packed(t, one("../x"), reg("../x")), `it has a file "../x"`},
-		"absolute":   {packed(t, one("/x"), reg("/x")), `it has a file "/x"`},
-		"twice":      {packed(t, Manifest{Format: 1, Files: []File{{"a", 0, empty}, {"a", 0, empty}}}, reg("a"), reg("a")), `it has a file "a"`},
-		"link":       {packed(t, one("a"), tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), "should be"},
-		"another":    {packed(t, one("a"), reg("b")), `where "a"`},
-		"one more":   {packed(t, one("a"), reg("a"), reg("b")), `"b" that it does not name`},
-		"one less":   {packed(t, one("a")), "looking for a"},
-		"no format":  {packed(t, Manifest{}), "names no format"},
-		"no archive": {strings.NewReader("SQLite format 3"), "reading it"},
-		"too new":    {packed(t, Manifest{Format: Format + 1, Version: "9.0.0"}), "written by codemode-bridge 9.0.0 in format 2, and this release reads formats up to 1: update"},
+		"outside":     {packed(t, one("../x"), reg("../x")), `it has a file "../x"`},
+		"by a detour": {packed(t, one("state/../x"), reg("state/../x")), `it has a file "state/../x"`},
+		"absolute":    {packed(t, one("/x"), reg("/x")), `it has a file "/x"`},
+		"twice":       {packed(t, Manifest{Format: 1, Files: []File{{"a", 0, empty}, {"a", 0, empty}}}, reg("a"), reg("a")), `it has a file "a"`},
+		"link":        {packed(t, one("a"), tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}), "should be"},
+		"another":     {packed(t, one("a"), reg("b")), `where "a"`},
+		"one more":    {packed(t, one("a"), reg("a"), reg("b")), `"b" that it does not name`},
+		"one less":    {packed(t, one("a")), "looking for a"},
+		"no format":   {packed(t, Manifest{}), "names no format"},
+		"no archive":  {strings.NewReader("SQLite format 3"), "reading it"},
+		"too new":     {packed(t, Manifest{Format: Format + 1, Version: "9.0.0"}), "written by codemode-bridge 9.0.0 in format 2, and this release reads formats up to 1: update"},
 	} {
 		dir := t.TempDir()
 		if _, err := Read(row.from, filepath.Join(dir, "in")); err == nil || !strings.Contains(err.Error(), row.want) {

@@ -78,6 +78,9 @@ func (c *checker) auth(s *Server, at string) {
 // variableForm is the form of the name of a variable.
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
+// runsCode are the variables that would let whoever pastes a token have code run here.
+var runsCode = regexp.MustCompile(`^(?i:PATH|LD_\w+|DYLD_\w+|\w+_OPTIONS|NODE_PATH|NPM_CONFIG_\w+|PYTHON(PATH|HOME|STARTUP|BREAKPOINT)|PERL5(LIB|OPT|DB)|RUBY(LIB|OPT)|BASH_ENV|SHELL|COMSPEC|PATHEXT|HOME|CLASSPATH|GIT_\w*(COMMAND|CONFIG\w*|ASKPASS|EDITOR))$`)
+
 // tokenVariable checks how the program of a stdio server gets each person's token.
 func tokenVariable(c *checker, s *Server, at string) {
 	a := &s.Auth
@@ -98,6 +101,8 @@ func tokenVariable(c *checker, s *Server, at string) {
 		c.key(at, `"auth" of a server with a "command" needs "env"`, `name the variable in which its program expects a token: "env": "GITHUB_TOKEN"`)
 	case !variableForm.MatchString(a.Env):
 		c.at(at+"/env", fmt.Sprintf("%q can't be the name of a variable", a.Env), "letters, digits and _")
+	case runsCode.MatchString(a.Env):
+		c.at(at+"/env", a.Env+" says what programs run or load, and would be whatever somebody pastes", "name the variable in which the program expects a token")
 	case given || slices.Contains(s.PassEnv, a.Env):
 		c.at(at+"/env", fmt.Sprintf("%q is the same for everybody, too, by \"env\" or \"passEnv\" of the server", a.Env), "leave it out there")
 	}

@@ -93,24 +93,41 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 		f.Content = append(f.Content, r.read.Stored(c.tool.Server)...)
 	}
 	if context {
-		f.Written = r.unknowing() && provenance.Written(r.Script, c.args)
-		f.Context = provenance.ContextFacts(slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))...)
+		all := slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))
+		f.Written = r.written(c.Number, f.Labels, c.args, all)
+		f.Context = provenance.ContextFacts(all...)
 	}
 	return f
 }
 
-// unknowing reports whether it is certain that nothing private had been read when the run began.
-func (r data) unknowing() bool {
-	may := func(m provenance.Mark) bool {
-		return profiles.Labels{Has: m.Labels, Unknown: m.Unknown}.May(profiles.LabelPrivate)
-	}
-	return r.Watched && !slices.ContainsFunc(r.Context, may)
+// written reports whether a call can say next to nothing of what was read: its script was written before anything
+// private was, and has the arguments as they are.
+func (r data) written(number int, to profiles.Labels, args canon.Args, read []provenance.Mark) bool {
+	tells := to.May(profiles.LabelExternal) && slices.ContainsFunc(read, mayBePrivate)
+	return r.Watched && !slices.ContainsFunc(r.Context, mayBePrivate) && r.read.Written(number, r.Script, args, tells)
+}
+
+func mayBePrivate(m provenance.Mark) bool {
+	return profiles.Labels{Has: m.Labels, Unknown: m.Unknown}.May(profiles.LabelPrivate)
 }
 
 // store notes what c leaves at a server that keeps it.
 func (r data) store(server string, number int, has *profiles.FlowFacts) {
 	if has != nil && !has.Labels.May(profiles.LabelExternal) {
 		r.read.Store(server, number, has.Content)
+	}
+}
+
+// sentBefore notes what an earlier part of the run has sent, for the facts that are looked at.
+func (r data) sentBefore(content, context bool, p Past, args canon.Args) {
+	to := profiles.Labels{Has: p.Labels, Unknown: p.Unlabelled}
+	if content {
+		r.store(p.Server, p.Effect.Number, &profiles.FlowFacts{Labels: to,
+			Content: r.read.Find(0, p.Server, args).ContentFacts(func(provenance.Source) bool { return false })})
+		r.read.Send(p.Server, args)
+	}
+	if context {
+		r.written(p.Effect.Number, to, args, slices.Concat(r.Context, r.marks.All()))
 	}
 }
 

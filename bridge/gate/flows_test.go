@@ -301,8 +301,8 @@ func TestPartsSurviveARestart(t *testing.T) {
 	}
 }
 
-// A script that was written before anything private was read can only send what stands in it; one that came after may
-// have it from there.
+// A script that was written before anything private was read can send what stands in it, a few times; not what it puts
+// together from pieces of itself. One that came after may have it from there.
 func TestWhatStandsInTheScript(t *testing.T) {
 	g := flowing(t, aFlow("deny", "content"), &book{})
 	spec := supervised(profiles.ProfileSpec{Rules: []profiles.RuleSpec{{Tools: []string{"mail__send"}, When: new(profiles.When), Action: new("deny")}}})
@@ -322,19 +322,24 @@ func TestWhatStandsInTheScript(t *testing.T) {
 		}
 		return r
 	}
-	first, second := run(`mail({body: "a \"quoted\"\nline", to: 17})`), ""
+	first, second := run(`for (const c of read) mail({body: c, to: "0123456789abcdef"});
+		mail({body: "a \"quoted\"\nline", to: 17}); mail({body: [true, false]})`), ""
 	if err := callTo(t, g, first, 1, "fs__read", map[string]any{"path": "a"}); err != nil {
 		t.Fatal(err)
 	}
-	for number, args := range []any{map[string]any{"body": "a \"quoted\"\nline"}, map[string]any{"body": "line", "to": 17}} {
-		if err := callTo(t, g, first, 2+number, "mail__send", args); err != nil {
-			t.Errorf("%v stands in the script: %v", args, err)
-		}
-	}
-	for number, args := range []any{sends("computed"), map[string]any{"body": "line", "to": 18}} {
-		if err := callTo(t, g, first, 4+number, "mail__send", args); err == nil {
+	for number, args := range []any{sends("computed"), sends("e"), map[string]any{"body": "line", "to": 17}, map[string]any{"body": []bool{true, false, true}}} {
+		if err := callTo(t, g, first, 2+number, "mail__send", args); err == nil {
 			t.Errorf("%v does not stand in the script", args)
 		}
+	}
+	stands := map[string]any{"body": "a \"quoted\"\nline", "to": 17}
+	for number := range provenance.MaxWritten {
+		if err := callTo(t, g, first, 10+number, "mail__send", stands); err != nil {
+			t.Errorf("%v stands in the script: %v", stands, err)
+		}
+	}
+	if err := callTo(t, g, first, 100, "mail__send", stands); err == nil {
+		t.Error("a script may choose what it sends, over and over")
 	}
 	second = `mail({body: "a line"})`
 	if err := callTo(t, g, run(second), 1, "mail__send", sends("a line")); err == nil {

@@ -222,11 +222,9 @@ func (r *Run) Recall(at analysis.Position, p Past, sent, reply json.RawMessage) 
 	r.tally.pass(at)
 	r.tally.recall(p)
 	r.gate.met.Meet(r.Session, p.Met)
-	content, _ := data{r}.looks(r.gate.View())
-	if args, err := canon.Parse(sent); content && err == nil && p.Server != "" && p.Effect.State != ledger.Refused {
-		data{r}.store(p.Server, p.Effect.Number, &profiles.FlowFacts{Labels: profiles.Labels{Has: p.Labels, Unknown: p.Unlabelled},
-			Content: r.read.Find(0, p.Server, args).ContentFacts(func(provenance.Source) bool { return false })})
-		r.read.Send(p.Server, args)
+	content, context := data{r}.looks(r.gate.View())
+	if args, err := canon.Parse(sent); err == nil && p.Server != "" && p.Effect.State != ledger.Refused {
+		data{r}.sentBefore(content, context, p, args)
 	}
 	if p.Server != "" && len(reply) > 0 {
 		from := provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name, Labels: p.Labels, Unlabelled: p.Unlabelled}

@@ -1,10 +1,8 @@
 package provenance
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
@@ -39,34 +37,4 @@ func (m *Memory) Stored(server string) []profiles.FlowFact {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.stored[server])
-}
-
-// Written reports whether all texts and numbers of arguments stand in a script as they are.
-func Written(script string, args canon.Args) bool {
-	stands := func(text string) bool {
-		if strings.Contains(script, text) {
-			return true
-		}
-		escaped, err := json.Marshal(text)
-		return err == nil && strings.Contains(script, string(escaped[1:len(escaped)-1]))
-	}
-	var look func(v any) bool
-	look = func(v any) bool {
-		switch v := v.(type) {
-		case string:
-			return stands(v)
-		case json.Number:
-			return stands(v.String())
-		case []any:
-			return !slices.ContainsFunc(v, func(e any) bool { return !look(e) })
-		case map[string]any:
-			for name, e := range v {
-				if !stands(name) || !look(e) {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	return look(args.Value())
 }

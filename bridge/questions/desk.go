@@ -59,7 +59,7 @@ func (d *Desk) Ask(ctx context.Context, laptop, person string, text []byte) (any
 	if err := d.takeOver(ctx, from, bridge, &a); err != nil {
 		return nil, err
 	}
-	return d.await(ctx, bridge, &a)
+	return d.await(ctx, from, bridge, &a)
 }
 
 func (a *Asking) valid() error {
@@ -85,9 +85,12 @@ func (d *Desk) takeOver(ctx context.Context, from Sender, bridge string, a *Aski
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ctx = context.WithoutCancel(ctx) // a laptop that hangs up meanwhile said it all the same
-	open, err := d.open(ctx, bridge)
+	open, others, err := d.open(ctx, from, bridge)
 	if err != nil {
 		return err
+	}
+	if others+len(a.Questions) > maxLaptop {
+		return refusal("%d questions of other configurations are open, and a centre takes %d of one laptop at once", others, maxLaptop)
 	}
 	said := map[string]bool{} // the ids here of what is said of requests
 	for _, q := range a.Questions {
@@ -142,19 +145,23 @@ func (d *Desk) takeOver(ctx context.Context, from Sender, bridge string, a *Aski
 	return nil
 }
 
-// open returns the open requests of a bridge, by their ids here.
-func (d *Desk) open(ctx context.Context, bridge string) (map[string]approval.StoredRequest, error) {
+// open returns the open requests of a bridge, by their ids here, and how many the laptop has
+// with other configurations.
+func (d *Desk) open(ctx context.Context, from Sender, bridge string) (open map[string]approval.StoredRequest, others int, err error) {
 	all, err := d.o.Store.Requests(ctx, approval.Filter{Open: time.Now()})
 	if err != nil {
-		return nil, fmt.Errorf("reading the questions of a laptop: %w", err)
+		return nil, 0, fmt.Errorf("reading the questions of a laptop: %w", err)
 	}
-	open := map[string]approval.StoredRequest{}
+	open = map[string]approval.StoredRequest{}
 	for _, e := range all {
-		if e.Bridge == bridge {
+		switch {
+		case e.Bridge == bridge:
 			open[e.ID] = e
+		case strings.HasPrefix(e.Bridge, bridgesOf(from.Laptop)):
+			others++
 		}
 	}
-	return open, nil
+	return open, others, nil
 }
 
 // put keeps a question, or what became of one that is here.
@@ -257,12 +264,12 @@ func cut(text string) string {
 }
 
 // await returns what there is for a bridge, as soon as there is something.
-func (d *Desk) await(ctx context.Context, bridge string, a *Asking) (Answer, error) {
+func (d *Desk) await(ctx context.Context, from Sender, bridge string, a *Asking) (Answer, error) {
 	over := time.NewTimer(min(max(a.Wait, 0), MaxWait))
 	defer over.Stop()
 	for {
 		changed := d.o.Store.Changed() // before looking: nothing is missed
-		open, err := d.open(ctx, bridge)
+		open, _, err := d.open(ctx, from, bridge)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -299,7 +306,7 @@ func (d *Desk) Withdraw(ctx context.Context, laptop string) error {
 	all, err := d.o.Store.Requests(ctx, approval.Filter{Open: time.Now()})
 	errs := []error{err}
 	for _, e := range all {
-		if strings.HasPrefix(e.Bridge, approval.Afar+laptop+" ") {
+		if strings.HasPrefix(e.Bridge, bridgesOf(laptop)) {
 			errs = append(errs, d.end(ctx, e, approval.Verdict{Reason: approval.Expired, Channel: "run", Time: time.Now()}, func(*approval.StoredRequest) {}))
 		}
 	}

@@ -37,9 +37,10 @@ import (
 
 // Bounds of what a laptop may show.
 const (
-	MaxOpen  = 50   // questions at once
-	maxItems = 1000 // calls of one question
-	maxLeft  = 31 * 24 * time.Hour
+	MaxOpen   = 50          // questions at once, of one configuration
+	maxLaptop = 4 * MaxOpen // of all of its configurations, of which it can name any number
+	maxItems  = 1000        // calls of one question
+	maxLeft   = 31 * 24 * time.Hour
 	// MaxWait is how long the centre holds an answer back at most.
 	MaxWait = 20 * time.Second
 	maxText = 4000 // bytes of what somebody wrote
@@ -140,8 +141,11 @@ type Sender struct {
 // bridge names the sender's bridges with one configuration, as the process that asks.
 func (s Sender) bridge(configuration string) string {
 	sum := sha256.Sum256([]byte(configuration))
-	return approval.Afar + s.Laptop + " " + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+	return bridgesOf(s.Laptop) + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
+
+// bridgesOf begins the names of all bridges of a laptop.
+func bridgesOf(laptop string) string { return approval.Afar + laptop + " " }
 
 // idPattern is what the id of a request may be.
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`)

@@ -534,6 +534,28 @@ func TestHostileLaptop(t *testing.T) {
 			t.Errorf("the centre shows %q %s", e.Client, e.Items[0].Shown.JSON)
 		}
 	})
+	t.Run("configurations without end", func(t *testing.T) {
+		s := newStage(t)
+		taken := 0
+		for n := range 10 * maxLaptop {
+			_, err := s.desk.Ask(t.Context(), "ann", "Ann", raw(func(a *Asking) {
+				a.Configuration = fmt.Sprint("id made-up-", n)
+				a.Questions[0].Request.Items[0].Key.Configuration = a.Configuration
+			}))
+			if no := (*wire.Refusal)(nil); errors.As(err, &no) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			taken++
+		}
+		if taken != maxLaptop {
+			t.Errorf("%d questions of one laptop are taken, want %d", taken, maxLaptop)
+		}
+		if _, err := s.desk.Ask(t.Context(), "bob", "Bob", raw(func(*Asking) {})); err != nil {
+			t.Errorf("another laptop: %v", err)
+		}
+	})
 	t.Run("others'", func(t *testing.T) {
 		s := newStage(t)
 		own := request(func(r *approval.Request) { r.ID, r.Until = "q1", time.Now().Add(time.Hour) })

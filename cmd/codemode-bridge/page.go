@@ -55,7 +55,7 @@ func (p *parts) openPage(a *console, address string) (*page, error) {
 		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: p.log.With("part", "page"),
 	}
 	if storecmd.Shares(p.config()) {
-		o.SignIns = a.shared.Documents("sign-ins", p.config())
+		o.SignIns = a.shared.Documents(storecmd.SignIns, p.config())
 	}
 	if p.recorder.Store() != nil {
 		o.Records = p.recorder.Store()

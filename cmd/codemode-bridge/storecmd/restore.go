@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func (r *restoring) restore(ctx context.Context, from io.Reader, key string, con
 		return err
 	}
 	if InDatabase(r.cfg.Audit) {
-		if err := r.intoDatabase(ctx, staged); err != nil {
+		if err := r.intoDatabase(ctx, staged, continues); err != nil {
 			return err
 		}
 	}
@@ -346,8 +347,14 @@ func carryFile(from, to string) error {
 	return os.Remove(from)
 }
 
+// restored returns the documents that are restored. Logins of the page are not: those that ended after the backup, by
+// signing out, would be good again, and so would links that were used up.
+func restored(all []pgstore.Document, continues bool) []pgstore.Document {
+	return slices.DeleteFunc(all, func(d pgstore.Document) bool { return !continues && strings.HasPrefix(d.Kind, SignIns+"-") })
+}
+
 // intoDatabase copies the store into the database of the configuration, which has none yet.
-func (r *restoring) intoDatabase(ctx context.Context, staged config.Audit) error {
+func (r *restoring) intoDatabase(ctx context.Context, staged config.Audit, continues bool) error {
 	source, err := sqlstore.Carry(ctx, File(staged))
 	if err != nil {
 		return err
@@ -360,6 +367,7 @@ func (r *restoring) intoDatabase(ctx context.Context, staged config.Audit) error
 		err = nil
 	}
 	if err == nil {
+		all.Documents = restored(all.Documents, continues)
 		err = pgstore.Receive(ctx, Database(r.cfg.Audit), all)
 	}
 	if err = errors.Join(err, source.Close()); err != nil {

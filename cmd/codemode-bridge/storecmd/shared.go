@@ -22,6 +22,9 @@ import (
 // path would not do: it may be another configuration's elsewhere.
 func Shares(cfg *config.Config) bool { return cfg.ID != "" && InDatabase(cfg.Audit) }
 
+// SignIns is the kind of the documents with who is signed in to the approval page.
+const SignIns = "sign-ins"
+
 // kindFor names the documents of one kind that belong to a configuration.
 func kindFor(kind string, cfg *config.Config) string {
 	sum := sha256.Sum256([]byte(cfg.ID))
