@@ -34,7 +34,7 @@ const (
 
 // makeRelease makes a release of the tree at root into a folder.
 func makeRelease(root, into string, platforms ...string) error {
-	cmd := exec.Command("go", "run", "./.ci/release", "-version", releaseVersion, "-commit", releaseCommit, "-out", into, "-formats", "archive,npm", "-platforms", strings.Join(platforms, ","))
+	cmd := exec.Command("go", "run", "./.ci/release", "-version", releaseVersion, "-commit", releaseCommit, "-out", into, "-formats", "archive,npm,oci", "-platforms", strings.Join(platforms, ","))
 	cmd.Dir, cmd.Env = root, append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", releaseTime))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("making a release: %w\n%s", err, out)
