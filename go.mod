@@ -2,6 +2,9 @@ module codemode-bridge
 
 go 1.26.8
 
+// What is made there, such as pages with copies of the programs they link to, is no part of the module.
+ignore ./dist
+
 require (
 	cel.dev/cel-go v0.33.2
 	charm.land/bubbletea/v2 v2.0.9

@@ -92,6 +92,16 @@ type Options struct {
 	Builtins map[string]*ProfileSpec
 }
 
+// Builtins returns the profiles of the program that profiles of the set extend, by the
+// names that they are extended by, as "builtin:coding@1".
+func (s *Set) Builtins() map[string]*ProfileSpec {
+	all := make(map[string]*ProfileSpec, len(s.builtins))
+	for name, spec := range s.builtins {
+		all[BuiltinPrefix+name] = spec
+	}
+	return all
+}
+
 // A Problem is one mistake in a [Spec].
 type Problem struct {
 	// Path is the JSON pointer (RFC 6901) of the value at fault, below the

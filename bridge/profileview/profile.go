@@ -105,6 +105,9 @@ func Lineage(specs Specs, name string) []string {
 
 // Write writes a profile with all that it inherits, and from which parent.
 func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) error {
+	all := set.Builtins()
+	maps.Copy(all, specs)
+	specs = all
 	e, line := p.Effective(), Lineage(specs, p.Name())
 	fmt.Fprintf(out, "%s binds %s\n", Called(p), strings.Join(Tools(set, p), " and "))
 	if len(line) > 1 {

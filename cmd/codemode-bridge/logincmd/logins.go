@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -180,6 +181,10 @@ const keyLength = 32
 
 // keyIn returns the key in a file, which it makes if there is none.
 func keyIn(path string) ([]byte, error) {
+	// A login may be the first thing that anybody does here.
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the audit log: %w", err)
+	}
 	unlock, err := filelock.Wait(path+".lock", 10*time.Second)
 	if err != nil {
 		return nil, fmt.Errorf("locking the key of the accounts: %w", err)

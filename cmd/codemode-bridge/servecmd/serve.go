@@ -133,12 +133,14 @@ func (s *Serving) reload(ctx context.Context, l *Endpoint) {
 			return
 		case <-told:
 			Notify("RELOADING=1")
+			said := "certificates were read anew; the configuration is followed without being told"
 			for _, f := range all {
 				if err := f.Reload(s.Log); err != nil {
 					s.Log.Warn("the new certificate cannot be used", "err", err)
+					said = "not every certificate could be read anew; the configuration is followed without being told"
 				}
 			}
-			s.Log.Info("certificates were read anew; the configuration is followed without being told")
+			s.Log.Info(said)
 			Notify("READY=1")
 		}
 	}

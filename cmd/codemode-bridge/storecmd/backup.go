@@ -286,7 +286,10 @@ func below(path, name string) (all []backup.Source, err error) {
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
 	if err != nil {
-		return err
+		if p := (*fs.PathError)(nil); errors.As(err, &p) {
+			err = p.Err // the name is not the one that was asked for
+		}
+		return &cli.SetupError{Err: fmt.Errorf("the folder %s: %w", filepath.Dir(path), err), Do: "name a file in a folder that is there and that you can write in"}
 	}
 	err = write(f)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {

@@ -56,7 +56,7 @@ func (g *Group) Restore() *cobra.Command {
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
-					return fmt.Errorf("opening the backup: %w", err)
+					return &cli.SetupError{Err: fmt.Errorf("opening the backup: %w; nothing was changed", err), Do: "name a file that codemode-bridge backup wrote, or - for standard input"}
 				}
 				defer f.Close()
 				from = f
@@ -78,7 +78,10 @@ func (r *restoring) restore(ctx context.Context, from io.Reader, key string, con
 		return fmt.Errorf("unpacking the backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
-	if r.manifest, err = backup.Read(from, r.dir); err != nil {
+	switch r.manifest, err = backup.Read(from, r.dir); {
+	case errors.Is(err, backup.ErrDamaged):
+		return &cli.SetupError{Err: fmt.Errorf("%w; nothing was changed", err), Do: "fetch the file again, or take an older one; one that was encrypted is to be decrypted first"}
+	case err != nil:
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	if err := r.configuration(); err != nil {
