@@ -81,8 +81,8 @@ func (r data) looks(view *View) (content, context bool) {
 func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 	f := &profiles.FlowFacts{Labels: r.labels(view, c)}
 	content, context := r.looks(view)
+	reads := c.meaning != nil && c.meaning.Accepted && slices.Equal(c.meaning.Effects, []string{string(known.Read)})
 	if content && c.tool.Server != "" {
-		reads := c.meaning != nil && c.meaning.Accepted && slices.Equal(c.meaning.Effects, []string{string(known.Read)})
 		find := r.read.Take
 		if c.Number == 0 {
 			find = r.read.Find // it is not made yet
@@ -94,7 +94,7 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 	}
 	if context {
 		all := slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))
-		f.Written = r.written(c.Number, f.Labels, c.args, all)
+		f.Written = r.written(provenance.Sending{Call: c.Number, Server: c.tool.Server, Args: c.args, Leaves: !reads}, f.Labels, all)
 		f.Context = provenance.ContextFacts(all...)
 	}
 	return f
@@ -102,9 +102,10 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 
 // written reports whether a call can say next to nothing of what was read: its script was written before anything
 // private was, and has the arguments as they are.
-func (r data) written(number int, to profiles.Labels, args canon.Args, read []provenance.Mark) bool {
-	tells := to.May(profiles.LabelExternal) && slices.ContainsFunc(read, mayBePrivate)
-	return r.Watched && !slices.ContainsFunc(r.Context, mayBePrivate) && r.read.Written(number, r.Script, args, tells)
+func (r data) written(call provenance.Sending, to profiles.Labels, read []provenance.Mark) bool {
+	private := slices.ContainsFunc(read, mayBePrivate)
+	call.Tells, call.Leaves = private && to.May(profiles.LabelExternal), private && call.Leaves && !to.May(profiles.LabelExternal)
+	return r.Watched && !slices.ContainsFunc(r.Context, mayBePrivate) && r.read.Written(r.Script, call)
 }
 
 func mayBePrivate(m provenance.Mark) bool {
@@ -127,7 +128,7 @@ func (r data) sentBefore(content, context bool, p Past, args canon.Args) {
 		r.read.Send(p.Server, args)
 	}
 	if context {
-		r.written(p.Effect.Number, to, args, slices.Concat(r.Context, r.marks.All()))
+		r.written(provenance.Sending{Call: p.Effect.Number, Server: p.Server, Args: args, Leaves: true}, to, slices.Concat(r.Context, r.marks.All()))
 	}
 }
 

@@ -52,7 +52,8 @@ type Memory struct {
 	sources []Source       // by the number that flow knows them by
 	classes map[string]int // of sources that are the same to rules
 	stored  map[string][]profiles.FlowFact
-	written map[int]bool // the calls that counted as written
+	written map[int]bool    // the calls that counted as written
+	left    map[string]bool // the servers at which something was left that was not written
 }
 
 // A Source is the call that an answer belongs to.

@@ -15,14 +15,32 @@ import (
 // by which of a script's literals they send, and in which order.
 const MaxWritten = 10
 
+// A Sending is a call that may pass on what a script has read.
+type Sending struct {
+	Call   int // its number in the run; 0 if it is not made
+	Server string
+	Args   canon.Args
+	Tells  bool // somebody outside, after something private was read
+	Leaves bool // something at the server after that, which a later call may send on
+}
+
 // Written reports whether the arguments of a call stand in a script as one literal. Which one is sent is
-// the script's choice, so of the calls that tell somebody of it the first few count.
-func (m *Memory) Written(call int, script string, args canon.Args, tells bool) bool {
-	if !literal(script, args.Value()) {
-		return false
-	}
+// the script's choice, so of the calls that tell somebody of it the first few count; none does at a server at which
+// a call has left what stands nowhere.
+func (m *Memory) Written(script string, s Sending) bool {
+	is := literal(script, s.Args.Value())
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !is && s.Leaves && s.Call != 0 {
+		if m.left == nil {
+			m.left = map[string]bool{}
+		}
+		m.left[s.Server] = true
+	}
+	if !is || s.Tells && m.left[s.Server] {
+		return false
+	}
+	call, tells := s.Call, s.Tells
 	if !tells || m.written[call] {
 		return true
 	}

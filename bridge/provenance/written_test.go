@@ -27,7 +27,7 @@ func TestWritten(t *testing.T) {
 		`{"a":[1,-2.5,true,null,{"b":[]}]}`:  `f({a: [1, -2.5, true, null, {b: []},],})`,
 		`{"to":["x@y.z"],"body":"it's two"}`: `mail__send({to: ["x@y.z"], body: "it's two"})`,
 	} {
-		if !new(Memory).Written(1, script, argsOf(t, args), true) {
+		if !new(Memory).Written(script, Sending{Call: 1, Args: argsOf(t, args), Tells: true}) {
 			t.Errorf("%s does not count as written in %s", args, script)
 		}
 	}
@@ -47,7 +47,7 @@ func TestWritten(t *testing.T) {
 		{`{"a":"x"}`, `f({a: "\u00`, "a code has no end"},
 		{`{"a":"x"}`, `f({a: "\ud83d"})`, "half a character"},
 	} {
-		if new(Memory).Written(1, row.script, argsOf(t, row.args), true) {
+		if new(Memory).Written(row.script, Sending{Call: 1, Args: argsOf(t, row.args), Tells: true}) {
 			t.Errorf("%s counts as written in %s: %s", row.args, row.script, row.why)
 		}
 	}
@@ -57,7 +57,9 @@ func TestWritten(t *testing.T) {
 func TestFewChoicesCount(t *testing.T) {
 	var m Memory
 	args := argsOf(t, `{"a":"b"}`)
-	counts := func(call int, tells bool) bool { return m.Written(call, `f({a: "b"})`, args, tells) }
+	counts := func(call int, tells bool) bool {
+		return m.Written(`f({a: "b"})`, Sending{Call: call, Args: args, Tells: tells})
+	}
 	for call := 1; call <= MaxWritten; call++ {
 		if !counts(0, true) || !counts(call, true) || !counts(call, true) {
 			t.Errorf("call %d does not count", call)
@@ -71,12 +73,37 @@ func TestFewChoicesCount(t *testing.T) {
 	}
 }
 
+// What was left at a server may go on from there with a call that is written: a commit that is pushed.
+func TestWhatWasLeftIsNotWritten(t *testing.T) {
+	const script = `commit({message: key}); push({to: "origin"})`
+	commit, push := argsOf(t, `{"message":"yek"}`), argsOf(t, `{"to":"origin"}`)
+	for _, row := range []struct {
+		left Sending
+		want bool // the push counts as written
+	}{
+		{Sending{Call: 1, Server: "git", Args: commit, Leaves: true}, false},
+		{Sending{Call: 1, Server: "other", Args: commit, Leaves: true}, true},
+		{Sending{Call: 0, Server: "git", Args: commit, Leaves: true}, true}, // it was not made
+		{Sending{Call: 1, Server: "git", Args: commit}, true},               // nothing private was read before
+		{Sending{Call: 1, Server: "git", Args: push, Leaves: true}, true},   // it stands in the script itself
+	} {
+		var m Memory
+		m.Written(script, row.left)
+		if got := m.Written(script, Sending{Call: 2, Server: "git", Args: push, Tells: true}); got != row.want {
+			t.Errorf("after %+v: %v", row.left, got)
+		}
+		if !m.Written(script, Sending{Call: 3, Server: "git", Args: push}) {
+			t.Error("what tells nobody is not written")
+		}
+	}
+}
+
 // A script that is made to be hard to look through is given up.
 func TestLookingHasAnEnd(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 30) + `1` + strings.Repeat(`}`, 30)
 	for before, want := range map[int]bool{10: true, maxLooks: false} {
 		script := strings.Repeat("{a:", before) + ";" + deep
-		if got := new(Memory).Written(1, script, argsOf(t, deep), true); got != want {
+		if got := new(Memory).Written(script, Sending{Call: 1, Args: argsOf(t, deep), Tells: true}); got != want {
 			t.Errorf("with %d braces before it: %v", before, got)
 		}
 	}

@@ -42,10 +42,11 @@ type stage struct {
 	desk           *Desk
 	broker         *approval.Broker // of the laptop
 	office         *approval.Broker // of the centre
-	known, there   *approval.Approvers
-	policy         bool
 
 	mu     sync.Mutex // guards what follows
+	policy bool
+	known  *approval.Approvers
+	there  *approval.Approvers
 	asked  int
 	broken error         // the centre cannot be reached
 	change func(*Answer) // of an answer on its way
@@ -61,14 +62,28 @@ func newStage(t *testing.T) *stage {
 			panic("it cannot be shown")
 		}
 	}})
-	s.broker = approval.New(approval.Options{Store: s.laptop, Bridge: "b1", Configuration: conf, Approvers: func() *approval.Approvers { return s.known }})
+	s.broker = approval.New(approval.Options{Store: s.laptop, Bridge: "b1", Configuration: conf, Approvers: func() *approval.Approvers { return locked(s, &s.known) }})
 	s.broker.OnJudged(func(_ approval.StoredRequest, v approval.Verdict, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.told = append(s.told, fmt.Sprintf("%s: %v", v.By, err))
 	})
-	s.office = approval.New(approval.Options{Store: s.centre, Bridge: "office", Configuration: "centre", Approvers: func() *approval.Approvers { return s.there }})
+	s.office = approval.New(approval.Options{Store: s.centre, Bridge: "office", Configuration: "centre", Approvers: func() *approval.Approvers { return locked(s, &s.there) }})
 	return s
+}
+
+// locked reads what the stage's mutex guards.
+func locked[T any](s *stage, what *T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *what
+}
+
+// set changes it.
+func (s *stage) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
 }
 
 // ask carries an Asking to the centre and the Answer back, as text.
@@ -107,10 +122,10 @@ func (s *stage) ask(ctx context.Context, in, out any) error {
 func (s *stage) begin() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
-	l := NewLaptop(LaptopOptions{Store: s.laptop, Configuration: conf, Approvers: func() bool { return s.known.Any() },
+	l := NewLaptop(LaptopOptions{Store: s.laptop, Configuration: conf, Approvers: func() bool { return locked(s, &s.known).Any() },
 		Lead: func() (func(), error) { return func() {}, nil },
 		Centre: func() (Centre, error) {
-			return Centre{Sender{"ann", "Ann"}, "https://centre.test", s.policy, s.ask}, nil
+			return Centre{Sender{"ann", "Ann"}, "https://centre.test", locked(s, &s.policy), s.ask}, nil
 		}})
 	go func() { defer close(ended); l.Run(ctx) }()
 	s.stop = func() { cancel(); <-ended }
@@ -225,10 +240,10 @@ func TestAVerdictComesDown(t *testing.T) {
 		if all := s.waits(); len(all) != 0 {
 			t.Errorf("still open: %d", len(all))
 		}
-		before := s.asked
+		before := locked(s, &s.asked)
 		time.Sleep(time.Hour)
-		if s.asked != before {
-			t.Errorf("with nothing to ask, the centre was asked %d times", s.asked-before)
+		if asked := locked(s, &s.asked); asked != before {
+			t.Errorf("with nothing to ask, the centre was asked %d times", asked-before)
 		}
 	})
 }
@@ -317,8 +332,7 @@ func TestWhoMayAnswer(t *testing.T) {
 func TestThePersonOfTheLaptop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.known = people(t, conf, someone("Ann", 0))
-		s.there = people(t, "centre", someone("Ann", 0))
+		s.set(func() { s.known, s.there = people(t, conf, someone("Ann", 0)), people(t, "centre", someone("Ann", 0)) })
 		quorum := func(r *approval.Request) {
 			r.Decision.Quorums = []profiles.Quorum{{Need: 1}}
 			r.Items[0].Decision = r.Decision
@@ -444,8 +458,8 @@ func TestHostileCentre(t *testing.T) {
 					t.Errorf("the bridge says %q", told)
 				}
 				time.Sleep(20 * time.Second)
-				if s.asked > asked+25 {
-					t.Errorf("the centre was asked %d times in 20 seconds", s.asked-asked)
+				if now := locked(s, &s.asked); now > asked+25 {
+					t.Errorf("the centre was asked %d times in 20 seconds", now-asked)
 				}
 			})
 		})
@@ -456,10 +470,10 @@ func TestHostileCentre(t *testing.T) {
 func TestReplayedVerdict(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
 		var kept []Given
-		s.change = func(a *Answer) { kept = append(kept, a.Verdicts...) }
+		s.set(func() { s.change = func(a *Answer) { kept = append(kept, a.Verdicts...) } })
 		c := s.puts(t.Context(), request())
-		if _, err := s.says("carol", s.only(), yes); err != nil || !(<-c).v.Approve || len(kept) == 0 {
-			t.Fatalf("%v, %v", err, kept)
+		if _, err := s.says("carol", s.only(), yes); err != nil || !(<-c).v.Approve || len(locked(s, &kept)) == 0 {
+			t.Fatalf("%v, %v", err, locked(s, &kept))
 		}
 		again := s.puts(t.Context(), request(func(r *approval.Request) { r.Run, r.Items[0].Key.Args = "r2", canon.Digest{2} }))
 		s.only()
@@ -596,8 +610,7 @@ func TestHostileLaptop(t *testing.T) {
 func TestOffline(t *testing.T) {
 	for _, policy := range []bool{true, false} {
 		staged(t, func(t *testing.T, s *stage) {
-			s.policy = policy
-			s.broken = errors.New("the centre cannot be reached: no route")
+			s.set(func() { s.policy, s.broken = policy, errors.New("the centre cannot be reached: no route") })
 			c := s.puts(t.Context(), request())
 			local := s.puts(t.Context(), request(func(r *approval.Request) {
 				r.Run, r.Decision.Manual = "r2", false
@@ -645,8 +658,8 @@ func TestForgottenAtTheCentre(t *testing.T) {
 		}
 		time.Sleep(25 * time.Second)
 		s.only()
-		if s.asked > 15 {
-			t.Errorf("asked %d times", s.asked)
+		if asked := locked(s, &s.asked); asked > 15 {
+			t.Errorf("asked %d times", asked)
 		}
 	})
 }
@@ -654,10 +667,10 @@ func TestForgottenAtTheCentre(t *testing.T) {
 // Without approvers nothing goes up.
 func TestWithoutApprovers(t *testing.T) {
 	staged(t, func(t *testing.T, s *stage) {
-		s.known = people(t, conf)
+		s.set(func() { s.known = people(t, conf) })
 		s.puts(t.Context(), request())
-		if len(s.waits()) != 0 || s.asked != 0 {
-			t.Errorf("asked %d times", s.asked)
+		if open := s.waits(); len(open) != 0 || locked(s, &s.asked) != 0 {
+			t.Errorf("asked %d times, of %d", locked(s, &s.asked), len(open))
 		}
 	})
 }
