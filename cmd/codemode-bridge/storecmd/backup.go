@@ -227,7 +227,7 @@ func kept(places config.Locations, cfg *config.Config) (all []backup.Source, lef
 	for _, path := range append([]string{cfg.File, filepath.Join(folder, "codemode.lock"), filepath.Join(folder, "secrets"), cfg.Scripts.Dir}, overlays...) {
 		name, outside := filepath.Rel(folder, path)
 		if path == "" || outside != nil || !filepath.IsLocal(name) || name == "." {
-			if path != "" {
+			if _, gone := os.Lstat(path); gone == nil {
 				left = append(left, path)
 			}
 			continue
