@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,14 @@ var asks = [][]string{
 	{"tools", "show", "once__write", "--json"},
 	{"profiles", "explain", "-", "once__write", "--json"},
 	{"check", "--tools", "--json"},
+}
+
+// onceDidNotStart reports whether a list of servers says that once was started in vain.
+func onceDidNotStart(rows string) bool {
+	var servers []struct{ Name, State, Why string }
+	return json.Unmarshal([]byte(rows), &servers) == nil && slices.ContainsFunc(servers, func(s struct{ Name, State, Why string }) bool {
+		return s.Name == "once" && (s.State == "failed" || s.State == "connecting") && strings.Contains(s.Why, "exit status 1")
+	})
 }
 
 // Commands say the same of servers and tools whether they connect to the servers or ask
@@ -85,7 +94,9 @@ func TestCommandsAskTheBridgeThatRuns(t *testing.T) {
 	if err := syscall.Kill(host, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if text := said(); !strings.Contains(text, "the bridge that runs does not answer: it is not asked\n") || !strings.Contains(rows, `"name":"once","type":"stdio","state":"failed"`) {
+	// It starts the servers itself, and once cannot start a second time. That is failed, or
+	// connecting while it is just tried again, which the other server leaves time for.
+	if text := said(); !strings.Contains(text, "the bridge that runs does not answer: it is not asked\n") || !onceDidNotStart(rows) {
 		t.Errorf("beside a bridge that hangs, after %v, it says\n%s%s", time.Since(began), text, rows)
 	}
 
