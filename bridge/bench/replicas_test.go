@@ -57,7 +57,7 @@ func TestReplaceMeasured(t *testing.T) {
 	}
 	write("# Page\n\n" + measuredBegins + "old\n" + measuredEnds + "\nafter\n")
 	for _, text := range []string{"new\n", "newer\n"} {
-		if err := replaceMeasured(page, text); err != nil {
+		if err := replaceMeasured(page, measuredBegins, text); err != nil {
 			t.Fatal(err)
 		}
 		if want := "# Page\n\n" + measuredBegins + text + measuredEnds + "\nafter\n"; read() != want {
@@ -66,7 +66,7 @@ func TestReplaceMeasured(t *testing.T) {
 	}
 	for _, text := range []string{"# Page\n", measuredBegins, measuredEnds + measuredBegins} {
 		write(text)
-		if err := replaceMeasured(page, "new\n"); err == nil || read() != text {
+		if err := replaceMeasured(page, measuredBegins, "new\n"); err == nil || read() != text {
 			t.Errorf("%q became %q: %v", text, read(), err)
 		}
 	}
