@@ -102,9 +102,9 @@ storm: ## three bridges with one database, killed, frozen and cut off at random 
 soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)
 	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox ./cmd/codemode-bridge
 
-# Some three minutes, on a machine that does nothing else.
+# Under four minutes, on a machine that does nothing else. `make bench PAGE=docs/engine.md` writes the table there.
 bench: build ## what is promised about speed, beside direct calls of the same minute: a table with targets
-	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
+	$(GO) run ./bridge/bench -bridge bin/codemode-bridge $(if $(PAGE),-page $(PAGE))
 
 bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, store, replay, worker
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate

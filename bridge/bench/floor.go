@@ -11,8 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
-	"time"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox"
@@ -79,7 +79,7 @@ func serveFloor(args []string) error {
 	}
 }
 
-var floorNames = &sandbox.Names{Revision: "1", Names: []string{"bench__noop"}, Servers: []string{"bench"}}
+var floorNames = &sandbox.Names{Revision: "1", Names: []string{"bench__noop", "bench__sleep", "bench__big"}, Servers: []string{"bench"}}
 
 // An echo is the floor's upstream. As a sandbox.Host it allows everything.
 type echo struct {
@@ -140,12 +140,12 @@ func (e *echo) read(lines *bufio.Reader) {
 	}
 }
 
-// Call sends a call of the script on. Whatever tool it names, it is noop.
+// Call sends a call of the script on.
 func (e *echo) Call(_ context.Context, c sandbox.Call, answer func(sandbox.Reply)) {
 	e.mu.Lock()
 	e.open[fmt.Sprint(c.Number)] = answer
 	e.mu.Unlock()
-	if _, err := fmt.Fprintf(e.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"noop","arguments":%s}}`+"\n", c.Number, c.Args); err != nil {
+	if _, err := fmt.Fprintf(e.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", c.Number, strings.TrimPrefix(c.Name, "bench__"), c.Args); err != nil {
 		answer(sandbox.Reply{Err: &sandbox.ReplyError{Name: "Error", Message: err.Error()}})
 	}
 }
@@ -153,8 +153,9 @@ func (e *echo) Call(_ context.Context, c sandbox.Call, answer func(sandbox.Reply
 func (*echo) Preview(analysis.Report) {}
 func (*echo) Idle(int)                {}
 
-// floor measures the bridge without records beside the floor, which is the "direct"
-// column of its rows.
+// floor measures the bridge without records beside the floor, which is the "direct" column of those rows; and the
+// floor beside a direct call, which says what of a promise is left for a bridge. What a tool that
+// writes costs at least is the floor and one sync of the disk.
 func (m *machine) floor(ctx context.Context, t *table) (err error) {
 	worker := filepath.Join(filepath.Dir(m.bridge), "codemode-worker"+filepath.Ext(m.bridge))
 	floor, err := m.start(ctx, exec.CommandContext(ctx, os.Args[0], floorArg, "-worker", worker))
@@ -167,25 +168,51 @@ func (m *machine) floor(ctx context.Context, t *table) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, off.Close()) }()
-	for _, row := range []struct {
-		what   string
-		rounds int
-		per    time.Duration
-		code   string
-		want   string
-	}{
-		{"records off, beside the floor: trivial eval", m.rounds, 1, `return 1`, `1`},
-		{"records off, beside the floor: 1 call", m.rounds, 1, `return await codemode.bench__noop({id: 1})`, `"ok"`},
-		{"records off, beside the floor: a call, of 100", m.rounds / 10, 100,
-			`let n = 0; for (let i = 0; i < 100; i++) if (await codemode.bench__noop({id: i}) === "ok") n++; return n`, `100`},
-	} {
-		took, err := alternate(max(row.rounds, 5),
-			func() error { return floor.eval(ctx, row.code, row.want) },
-			func() error { return off.eval(ctx, row.code, row.want) })
+	direct, err := m.startUpstream(ctx, 10)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, direct.Close()) }()
+	disk, err := os.Create(filepath.Join(m.scratch, "synced"))
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	names := []string{"trivial eval", "1 call", "a call, of 100", "100 parallel calls of 10 ms", "1 MB reply, parsed"}
+	for i, row := range m.callRows(ctx, direct) {
+		took, err := alternate(max(row.rounds, 5), row.direct,
+			func() error { return floor.eval(ctx, row.writes, row.want) },
+			func() error { return off.eval(ctx, row.writes, row.want) },
+			func() error { return syncs(disk, int(row.per)) })
 		if err != nil {
-			return fmt.Errorf("%s: %w", row.what, err)
+			return fmt.Errorf("the floor of %s: %w", names[i], err)
 		}
-		t.times(row.what, took[0]/row.per, took[1]/row.per, target{ratio: 1.3})
+		for k := range took {
+			took[k] /= row.per
+		}
+		if row.records {
+			t.times("records off, beside the floor: "+names[i], took[1], took[2], target{ratio: 1.3})
+		}
+		if row.reads == "" { // nothing is written for it that a power cut may not take
+			t.times("floor, beside direct: "+names[i], took[0], took[1], target{})
+		} else {
+			t.calls("floor, beside direct: "+names[i], took[0], took[1]+took[3], took[1], target{})
+		}
+	}
+	return nil
+}
+
+// syncs writes two pages to a file and has the disk take them, n times: what a record costs at least that must survive a
+// power cut.
+func syncs(f *os.File, n int) error {
+	pages := make([]byte, 8<<10)
+	for range n {
+		if _, err := f.WriteAt(pages, 0); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -46,24 +46,25 @@ func (g *grid) print(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// The measured tables of a page stand between these two lines.
+// The measured tables of a page stand between one of the first two lines and the last.
 const (
 	measuredBegins = "<!-- measured: written by make bench-replicas -->\n"
+	promisesBegin  = "<!-- measured: written by make bench -->\n"
 	measuredEnds   = "<!-- /measured -->\n"
 )
 
-// replaceMeasured writes text in the place of what a page has as measured.
-func replaceMeasured(page, text string) error {
+// replaceMeasured writes text in the place of what a page has as measured after the line begins.
+func replaceMeasured(page, begins, text string) error {
 	was, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(was), measuredBegins)
+	before, rest, ok := strings.Cut(string(was), begins)
 	_, after, ended := strings.Cut(rest, measuredEnds)
 	if !ok || !ended {
-		return fmt.Errorf("%s has no lines %q and %q, between which the tables would stand", page, strings.TrimSpace(measuredBegins), strings.TrimSpace(measuredEnds))
+		return fmt.Errorf("%s has no lines %q and %q, between which the tables would stand", page, strings.TrimSpace(begins), strings.TrimSpace(measuredEnds))
 	}
-	return os.WriteFile(page, []byte(before+measuredBegins+text+measuredEnds+after), 0o644)
+	return os.WriteFile(page, []byte(before+begins+text+measuredEnds+after), 0o644)
 }
 
 // thisMachine names the machine that is measured: its system and its processors.

@@ -6,13 +6,14 @@
 // The upstream is this program again, started as a stdio MCP server
 // (upstream.go). The client is the Go SDK's in both cases, over stdio. Direct and bridged
 // calls alternate, so that a busy machine slows both. What is promised is measured in
-// three rounds, and a row shows the round that is the median, as it was:
+// three rounds, and each column of a row shows the round that is its median, as it was:
 //
-//	what   direct   bridge   ratio   reads   ratio   target   ok or MISS
+//	what   direct   bridge   ratio   reads   ratio   target   ok or MISS, and of which
 //
 // The tool of "bridge" may write, so what it is to do is on the disk before it is sent;
-// that of "reads" only reads. A target like "2.50x" bounds the ratios and one like
-// "100ms" the bridge's own value. What is not promised follows, measured once. The exit
+// that of "reads" only reads, and its ratio is to the direct calls of its own round. A target
+// like "2.50x" bounds the ratios and one like "100ms" the bridge's own value. What is not
+// promised follows, measured once. With -page both go into a page too, in Markdown. The exit
 // status is 0 even if a target is missed, because a busy machine misses some. With
 // -strict it is then 1. With -only some sections are measured.
 //
@@ -58,7 +59,7 @@ func main() {
 	flag.IntVar(&s.calls, "calls", 200, "with -replicas: how many calls are made one after the other")
 	flag.IntVar(&s.questions, "questions", 300, "with -replicas: how many questions are answered at another bridge")
 	flag.DurationVar(&s.load, "load", 12*time.Second, "with -replicas: how long each load lasts")
-	flag.StringVar(&s.page, "page", "", "with -replicas: the page whose tables are replaced")
+	flag.StringVar(&s.page, "page", "", "the page whose tables are replaced")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -66,7 +67,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute+time.Duration(*rows)*100*time.Microsecond)
 	defer cancel()
 	m := &machine{bridge: *bridge, rounds: *rounds, longRows: *rows}
-	measure := func() (int, error) { return run(ctx, os.Stdout, m, *only) }
+	measure := func() (int, error) { return run(ctx, os.Stdout, m, *only, s.page) }
 	if *replicas {
 		measure = func() (int, error) { return m.replicas(ctx, os.Stdout, s) }
 	}
@@ -113,9 +114,16 @@ func choose(list []section, only string) []section {
 	return slices.DeleteFunc(slices.Clone(list), func(m section) bool { return !slices.Contains(named, m.name) })
 }
 
-// run measures the sections that only names, or all, and prints the table to w. It
-// returns how many targets were missed.
-func run(ctx context.Context, w io.Writer, m *machine, only string) (missed int, err error) {
+// allOfIt is how long the whole measurement takes at most: what takes longer is not run.
+const allOfIt = 4 * time.Minute
+
+// run measures the sections that only names, or all, and prints the table to w, and into a page if
+// one is named. It returns how many targets were missed.
+func run(ctx context.Context, w io.Writer, m *machine, only, page string) (missed int, err error) {
+	began := time.Now()
+	if page != "" && only != "" {
+		return 0, errors.New("-page needs all sections: leave -only out")
+	}
 	promised, besides := choose(promised, only), choose(besides, only)
 	if len(promised)+len(besides) == 0 {
 		return 0, fmt.Errorf("-only %s: there is no such section", only)
@@ -142,16 +150,29 @@ func run(ctx context.Context, w io.Writer, m *machine, only string) (missed int,
 			}
 		}
 	}
-	t.heading("promised (median of 3 rounds)")
-	t.print()
+	if len(promised) > 0 {
+		t.heading("promised (medians of 3 rounds)")
+		t.print()
+	}
 
 	m.rounds = rounds
-	t.heading("\nbesides")
+	if len(besides) > 0 {
+		t.heading("\nbesides")
+	}
 	for _, part := range besides {
 		if err := part.take(m, ctx, t); err != nil {
 			return t.missed, err
 		}
 		t.print()
+	}
+	if only == "" && m.longRows == longRows {
+		t.times("all of this", 0, time.Since(began), target{time: allOfIt})
+		t.print()
+	}
+	if page != "" {
+		if err := replaceMeasured(page, promisesBegin, t.markdown()); err != nil {
+			return t.missed, err
+		}
 	}
 	fmt.Fprintf(w, "\n%d targets missed\nNot a matter of time, and tested: what is left of a run after kill -9 (go test ./bridge -run 'Killed|Outlive').\n", t.missed)
 	return t.missed, nil

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +26,10 @@ func TestVerdicts(t *testing.T) {
 		{"within the ratio", 10 * ms, 20 * ms, 0, target{ratio: 2}, "2.00x         -        -     2.00x  ok"},
 		{"over the ratio", 10 * ms, 21 * ms, 0, target{ratio: 2}, "2.10x         -        -     2.00x  MISS"},
 		{"both within", 10 * ms, 20 * ms, 15 * ms, target{ratio: 2}, "2.00x   15.00ms    1.50x     2.00x  ok"},
-		{"one that reads over the ratio", 10 * ms, 20 * ms, 21 * ms, target{ratio: 2}, "2.00x   21.00ms    2.10x     2.00x  MISS"},
+		{"one that reads over the ratio", 10 * ms, 20 * ms, 21 * ms, target{ratio: 2}, "2.00x   21.00ms    2.10x     2.00x  MISS: reads\n"},
+		{"one that writes over the ratio", 10 * ms, 21 * ms, 20 * ms, target{ratio: 2}, "2.10x   20.00ms    2.00x     2.00x  MISS: bridge\n"},
+		{"both over the ratio", 10 * ms, 21 * ms, 21 * ms, target{ratio: 2}, "2.10x   21.00ms    2.10x     2.00x  MISS: both\n"},
+		{"all of it", 0, 241 * time.Second, 0, target{time: allOfIt}, "4m1s        -         -        -      4m0s  MISS\n"},
 		{"a ratio to nothing", 0, 1 * ms, 0, target{ratio: 2}, "MISS"},
 		{"under the time", 0, 24 * ms, 0, target{time: 25 * ms}, "ok"},
 		{"the time itself", 0, 25 * ms, 0, target{time: 25 * ms}, "MISS"},
@@ -81,6 +86,58 @@ func TestTheMiddleRound(t *testing.T) {
 	}
 	if !strings.HasSuffix(lines[1], "MISS") || !strings.HasSuffix(lines[2], "ok") {
 		t.Errorf("the verdicts of\n%s", out.String())
+	}
+}
+
+// What writes and what only reads are judged each by its own median, and each ratio is to the direct call of its own round. A
+// round in which the one is in the middle says nothing of the other.
+func TestEachColumnHasItsMedian(t *testing.T) {
+	const ms = time.Millisecond
+	var out strings.Builder
+	table := &table{w: &out}
+	table.heading("promised")
+	for _, round := range [][3]time.Duration{{10 * ms, 30 * ms, 11 * ms}, {10 * ms, 20 * ms, 90 * ms}, {20 * ms, 20 * ms, 26 * ms}} {
+		table.calls("a call", round[0], round[1], round[2], target{ratio: 1.5})
+		table.calls("another", round[0], round[2], round[1], target{ratio: 1.5})
+	}
+	table.print()
+	for _, want := range []string{"10.00ms   20.00ms    2.00x   26.00ms    1.30x     1.50x  MISS: bridge", "20.00ms   26.00ms    1.30x   20.00ms    2.00x     1.50x  MISS: reads"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s does not say %q", out.String(), want)
+		}
+	}
+	page := table.markdown()
+	for _, want := range []string{"; 2 targets missed.", "| promised | direct | bridge | ratio | reads | ratio | target |  |\n", "\n| a call | 10.00ms | 20.00ms | 2.00x | 26.00ms | 1.30x | 1.50x | MISS: bridge |\n"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s does not say %q", page, want)
+		}
+	}
+}
+
+// The documentation has a place for what is promised, and nothing but a whole measurement goes there.
+func TestPromisesHaveAPage(t *testing.T) {
+	const page = "../../docs/engine.md"
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(was), promisesBegin)
+	_, after, ended := strings.Cut(rest, measuredEnds)
+	if !ok || !ended {
+		t.Fatalf("%s has no place for what is measured", page)
+	}
+	copied := filepath.Join(t.TempDir(), "engine.md")
+	if err := os.WriteFile(copied, was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceMeasured(copied, promisesBegin, "new\n"); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.ReadFile(copied); err != nil || string(now) != before+promisesBegin+"new\n"+measuredEnds+after {
+		t.Errorf("the page is %s, %v", now, err)
+	}
+	if _, err := run(t.Context(), io.Discard, &machine{rounds: 1}, "decisions", copied); err == nil || !strings.Contains(err.Error(), "leave -only out") {
+		t.Errorf("a part is written to the page: %v", err)
 	}
 }
 

@@ -76,7 +76,7 @@ func (m *machine) replicas(ctx context.Context, w io.Writer, s scale) (missed in
 	g.print(&out)
 	text := strings.TrimSpace(out.String()) + "\n"
 	if s.page != "" {
-		if err := replaceMeasured(s.page, text); err != nil {
+		if err := replaceMeasured(s.page, measuredBegins, text); err != nil {
 			return missed, err
 		}
 	}

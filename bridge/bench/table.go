@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,25 +47,19 @@ func (m measure) ratio(value float64) float64 {
 	return value / m.direct
 }
 
-// meets reports whether the bridge keeps a promise, and by a tool that only reads too.
-func (m measure) meets(want target) bool {
-	for _, value := range []float64{m.bridge, cmp.Or(m.reads, m.bridge)} {
-		switch ratio := m.ratio(value); {
-		case want.ratio > 0 && (ratio == 0 || ratio > want.ratio),
-			want.time > 0 && value >= float64(want.time),
-			want.bytes > 0 && value >= float64(want.bytes),
-			want.rate > 0 && value < want.rate:
-			return false
-		}
-	}
-	return true
+// keptBy reports whether a value of a round is within the target.
+func (t target) keptBy(m measure, value float64) bool {
+	ratio := m.ratio(value)
+	return !(t.ratio > 0 && (ratio == 0 || ratio > t.ratio) ||
+		t.time > 0 && value >= float64(t.time) ||
+		t.bytes > 0 && value >= float64(t.bytes) ||
+		t.rate > 0 && value < t.rate)
 }
 
-// middle returns the round that is the median by what the row is about: the ratio if
-// there is one, else the value. The row shows that round as it was, so that its direct
-// and its bridged value are of the same minute.
-func middle(rounds []measure) measure {
-	worth := func(m measure) float64 { return cmp.Or(m.ratio(m.bridge), m.bridge) }
+// middle returns the round that is the median by a column: by its ratio to the direct value of the same minute if there
+// is one, else by its value.
+func middle(rounds []measure, column func(measure) float64) measure {
+	worth := func(m measure) float64 { return cmp.Or(m.ratio(column(m)), column(m)) }
 	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b measure) int { return cmp.Compare(worth(a), worth(b)) })
 	return sorted[len(sorted)/2]
 }
@@ -82,12 +77,15 @@ type table struct {
 	w      io.Writer
 	rows   []*row
 	missed int
+	pages  []*grid // the same in Markdown, a heading each
 }
 
 const columns = "%-52s %9s %9s %8s %9s %8s %9s  %s\n"
 
 func (t *table) heading(what string) {
-	fmt.Fprintf(t.w, columns, what, "direct", "bridge", "ratio", "reads", "ratio", "target", "")
+	names := []string{"direct", "bridge", "ratio", "reads", "ratio", "target", ""}
+	fmt.Fprintf(t.w, columns, what, names[0], names[1], names[2], names[3], names[4], names[5], names[6])
+	t.pages = append(t.pages, &grid{heading: strings.TrimSpace(what), columns: names})
 }
 
 // add adds a round to the row of this name.
@@ -124,35 +122,74 @@ func (t *table) rate(what string, n float64, want target) {
 // print prints the rows, counts those that miss, and begins anew.
 func (t *table) print() {
 	for _, r := range t.rows {
-		m := middle(r.rounds)
-		verdict := ""
-		switch {
-		case r.want == target{}:
-		case m.meets(r.want):
-			verdict = "ok"
-		default:
-			verdict = "MISS"
+		cells := r.cells()
+		if strings.HasPrefix(cells[len(cells)-1], miss) {
 			t.missed++
 		}
-		value := func(v float64) string {
-			if v == 0 {
-				return "-"
-			}
-			return r.show(v)
+		line := make([]any, len(cells))
+		for i := range cells {
+			line[i] = cells[i]
 		}
-		ratio := func(v float64) string {
-			if v == 0 || m.direct == 0 {
-				return "-"
-			}
-			return fmt.Sprintf("%.2fx", m.ratio(v))
+		fmt.Fprintf(t.w, columns, line...)
+		if n := len(t.pages); n > 0 {
+			t.pages[n-1].rows = append(t.pages[n-1].rows, cells)
 		}
-		fmt.Fprintf(t.w, columns, r.what, value(m.direct), r.show(m.bridge), ratio(m.bridge), value(m.reads), ratio(m.reads), r.want, verdict)
 	}
 	t.rows = nil
 }
 
+// markdown is all that was printed, for a page.
+func (t *table) markdown() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "On %s, with nothing else to do; %d targets missed.\n\n", thisMachine(), t.missed)
+	for _, g := range t.pages {
+		g.print(&out)
+	}
+	return strings.TrimSpace(out.String()) + "\n"
+}
+
+const miss = "MISS"
+
+// cells are what is shown of a row. Each column shows its own median, and is judged by that: "direct" is of the same
+// round as "bridge".
+func (r *row) cells() []string {
+	bridge := middle(r.rounds, func(m measure) float64 { return m.bridge })
+	reads := middle(r.rounds, func(m measure) float64 { return m.reads })
+	verdict := ""
+	if (r.want != target{}) {
+		writesKept, readsKept := r.want.keptBy(bridge, bridge.bridge), reads.reads == 0 || r.want.keptBy(reads, reads.reads)
+		switch {
+		case writesKept && readsKept:
+			verdict = "ok"
+		case reads.reads == 0:
+			verdict = miss
+		case readsKept:
+			verdict = miss + ": bridge"
+		case writesKept:
+			verdict = miss + ": reads"
+		default:
+			verdict = miss + ": both"
+		}
+	}
+	value := func(v float64) string {
+		if v == 0 {
+			return "-"
+		}
+		return r.show(v)
+	}
+	ratio := func(m measure, v float64) string {
+		if v == 0 || m.direct == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.2fx", m.ratio(v))
+	}
+	return []string{r.what, value(bridge.direct), r.show(bridge.bridge), ratio(bridge, bridge.bridge), value(reads.reads), ratio(reads, reads.reads), r.want.String(), verdict}
+}
+
 func show(d time.Duration) string {
 	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second).String()
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.0fus", float64(d)/float64(time.Microsecond))
 	case d < 100*time.Millisecond:

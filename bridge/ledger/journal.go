@@ -74,6 +74,23 @@ func (e *JournalEntry) Check() error {
 	return fmt.Errorf("checking an entry of the journal of run %q: %s", e.Run, wrong)
 }
 
+// Moot tells of each entry whether it is moot: a later one, which is stored together with it, ends its run and removes
+// the journal. Whether such an entry may be stored is checked as with all others, but it need not be.
+func Moot(together []JournalEntry) []bool {
+	moot, ended := make([]bool, len(together)), ""
+	for i := len(together) - 1; i >= 0; i-- {
+		switch e := &together[i]; {
+		case e.Kind == Ended && e.Until.IsZero():
+			ended = e.Run
+		case e.Kind == Ended || e.Kind == Began: // it changes more than the journal's entries
+			ended = ""
+		default:
+			moot[i] = e.Run == ended
+		}
+	}
+	return moot
+}
+
 // A JournalState says how far a run with a journal is.
 type JournalState string
 

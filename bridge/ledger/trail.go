@@ -61,7 +61,9 @@ type Trail struct {
 	writing  bool
 	last     bool // nothing is deferred any more
 	err      error
-	timer    *time.Timer
+	due      time.Time   // when what is deferred is to be written; zero if nothing waits for that
+	timer    *time.Timer // nil until something is deferred
+	armed    bool        // it goes off, then or earlier
 }
 
 // A trailed record is one that is not written yet.
@@ -123,11 +125,25 @@ func (t *Trail) Defer(ctx context.Context, r Record, e Entries) error {
 		t.awaitLocked(ctx, t.received)
 		return p.err
 	}
-	if t.timer == nil {
-		ctx := context.WithoutCancel(ctx)
-		t.timer = time.AfterFunc(t.within, func() { t.late(ctx) })
+	if t.due.IsZero() {
+		t.due = time.Now().Add(t.within)
+		t.armLocked(ctx, t.within)
 	}
 	return nil
+}
+
+// armLocked sees to it that the timer goes off in time. One that goes off earlier finds nothing to do and is armed
+// again: that is cheaper than to stop it at each call, after which another one is armed.
+func (t *Trail) armLocked(ctx context.Context, in time.Duration) {
+	switch {
+	case t.armed:
+	case t.timer == nil:
+		ctx = context.WithoutCancel(ctx)
+		t.timer = time.AfterFunc(in, func() { t.late(ctx) })
+	default:
+		t.timer.Reset(in)
+	}
+	t.armed = true
 }
 
 // Flush writes what was deferred. After an error nothing of the run may be shown.
@@ -140,10 +156,25 @@ func (t *Trail) Flush(ctx context.Context) error {
 
 // late writes what was deferred and has waited long enough.
 func (t *Trail) late(ctx context.Context) {
+	if t.isDue(ctx) {
+		_ = t.Flush(ctx) // lost says it
+	}
+}
+
+// isDue reports, when the timer goes off, whether anything has waited long enough. If not, it is armed again.
+func (t *Trail) isDue(ctx context.Context) bool {
 	t.mu.Lock()
-	t.timer = nil // what is deferred from now on has its own
-	t.mu.Unlock()
-	_ = t.Flush(ctx) // lost says it
+	defer t.mu.Unlock()
+	t.armed = false
+	if t.due.IsZero() {
+		return false
+	}
+	if in := time.Until(t.due); in > 0 {
+		t.armLocked(ctx, in)
+		return false
+	}
+	t.due = time.Time{} // what is deferred from now on has its own
+	return true
 }
 
 // End writes the run's last record, also if the trail is lost, provided that any
@@ -152,6 +183,7 @@ func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
 	p := t.trailed(r, e)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	defer t.disarmLocked()
 	t.last = true
 	t.awaitLocked(ctx, t.received-len(t.queue)) // what is being written may fail
 	switch {
@@ -170,6 +202,13 @@ func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
 		p.end(t.err)
 	}
 	return t.err
+}
+
+// disarmLocked stops the timer, which nothing needs after the end unless something is in the queue.
+func (t *Trail) disarmLocked() {
+	if t.timer != nil && len(t.queue) == 0 {
+		t.timer.Stop()
+	}
 }
 
 func (t *Trail) trailed(r Record, e Entries) *trailed {
@@ -233,9 +272,8 @@ func (t *Trail) takeLocked() []*trailed {
 		t.bytes -= p.bytes()
 	}
 	t.writing = true
-	if t.timer != nil && len(t.queue) == 0 {
-		t.timer.Stop()
-		t.timer = nil
+	if len(t.queue) == 0 {
+		t.due = time.Time{}
 	}
 	return batch
 }

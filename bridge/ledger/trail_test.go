@@ -213,6 +213,46 @@ func TestTrailIsWrittenInTime(t *testing.T) {
 	})
 }
 
+// A run has one timer, which goes off early where what it was armed for has been written meanwhile: then nothing is
+// written but what has waited, at its own time.
+func TestTrailHasOneTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(shelf)
+		trail, began := NewTrail(s, unfilled, true, never(t)), time.Now()
+		var timer *time.Timer
+		for call := range 50 {
+			kept := time.Time{}
+			if err := trail.Defer(t.Context(), named("outcome"), Entries{Done: func(error) { kept = time.Now() }}); err != nil {
+				t.Fatal(err)
+			}
+			if timer == nil {
+				timer = trail.timer
+			}
+			if trail.timer != timer || timer == nil {
+				t.Fatalf("call %d has another timer than those before it", call)
+			}
+			time.Sleep(4 * time.Millisecond)
+			synctest.Wait()
+			if !kept.IsZero() {
+				t.Fatalf("after %v an outcome is written that was deferred at %v", kept.Sub(began), time.Since(began)-4*time.Millisecond)
+			}
+			if err := trail.Record(t.Context(), named("intent"), Entries{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		deferred, kept := time.Now(), make(chan time.Duration, 1)
+		if err := trail.Defer(t.Context(), named("last"), Entries{Done: func(error) { kept <- time.Since(deferred) }}); err != nil {
+			t.Fatal(err)
+		}
+		if took := <-kept; took != MaxDelay-trailTime {
+			t.Errorf("the last outcome is written after %v", took)
+		}
+		if err := trail.End(t.Context(), named("end"), Entries{}); err != nil || timer.Stop() {
+			t.Errorf("after the end the timer still runs: %v", err)
+		}
+	})
+}
+
 // Where nobody withholds what a run has done, and where the store fails, nothing is deferred.
 func TestTrailThatDoesNotDefer(t *testing.T) {
 	t.Parallel()

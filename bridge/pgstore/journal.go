@@ -41,8 +41,8 @@ func (e *entering) keep() {
 	maps.Copy(e.tx.shared, e.shared)
 }
 
-// enter writes one entry.
-func (e *entering) enter(ctx context.Context, entry *ledger.JournalEntry, now time.Time) error {
+// enter writes one entry, unless a later one of its item removes it.
+func (e *entering) enter(ctx context.Context, entry *ledger.JournalEntry, now time.Time, moot bool) error {
 	j, err := e.journal(ctx, entry.Run)
 	if err != nil {
 		return err
@@ -73,6 +73,9 @@ func (e *entering) enter(ctx context.Context, entry *ledger.JournalEntry, now ti
 		return nil
 	case entry.Kind == ledger.Ended:
 		e.write(1, "UPDATE journals SET owner = '', wanted = '', state = $1, until = $2 WHERE run = $3", string(ledger.Finished), ledger.Nanos(entry.Until), text(entry.Run))
+	}
+	if moot {
+		return nil
 	}
 	next := *j
 	if entry.Kind == ledger.Ended {

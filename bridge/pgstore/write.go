@@ -283,9 +283,9 @@ func (t *tx) admit(ctx context.Context, it *ledger.Item) error {
 		}
 		wanted[u.Grant]++
 	}
-	e := entering{tx: t, journals: make(map[string]*journal), shared: make(map[string][]byte)}
+	e, moot := entering{tx: t, journals: make(map[string]*journal), shared: make(map[string][]byte)}, ledger.Moot(it.Journal)
 	for i := range it.Journal {
-		if err := e.enter(ctx, &it.Journal[i], it.At); err != nil {
+		if err := e.enter(ctx, &it.Journal[i], it.At, moot[i]); err != nil {
 			return err
 		}
 	}

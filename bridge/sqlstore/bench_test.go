@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,6 +61,7 @@ func BenchmarkRecord(b *testing.B) {
 
 // BenchmarkSteps measures the steps of a commit one by one; docs/rationale.md has the table.
 func BenchmarkSteps(b *testing.B) {
+	b.ReportAllocs()
 	intent, outcome := call(1)
 	fresh := func(b *testing.B) *DB { return open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")}) }
 	records := func(b *testing.B, all ...ledger.Record) {
@@ -143,10 +145,57 @@ func BenchmarkSteps(b *testing.B) {
 			records(b, large)
 		})
 	}
+	b.Run("commit two rows with an entry each, as a sequential call does", func(b *testing.B) {
+		db := fresh(b)
+		if err := db.Append(b.Context(), ledger.JournalEntry{Run: "r", Kind: ledger.Began, Owner: "x"}); err != nil {
+			b.Fatal(err)
+		}
+		last, next := outcome, intent
+		last.Journal, next.Journal = journaled("r", ledger.Replied), journaled("r", ledger.Sent)
+		for b.Loop() {
+			if err := db.Record(b.Context(), last, next); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("a run with one call: two commits, its journal begun and removed", func(b *testing.B) {
+		db := fresh(b)
+		for i := 0; b.Loop(); i++ {
+			if err := runWithCall(b.Context(), db, fmt.Sprint("run", i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	synced := intent
 	synced.Durable = true
 	b.Run("commit one row, synced", func(b *testing.B) { records(b, synced) })
 	b.Run("commit two rows, synced", func(b *testing.B) { records(b, outcome, synced) })
+}
+
+// journaled are entries of a run's journal, about as large as those of small calls.
+func journaled(run string, kinds ...ledger.EntryKind) (all []ledger.JournalEntry) {
+	for _, kind := range kinds {
+		e := ledger.JournalEntry{Run: run, Kind: kind, Owner: "x", Call: 1, Body: make([]byte, 300)}
+		switch kind {
+		case ledger.Began:
+			e.Call, e.Configuration, e.Shared, e.Common = 0, "configuration", "tools", []byte("names of tools")
+		case ledger.Ended:
+			e.Call, e.Body = 0, nil
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// runWithCall records a run with one call, as a bridge does whose runs are not kept.
+func runWithCall(ctx context.Context, db *DB, run string) error {
+	intent, outcome := call(1)
+	started, ended := ledger.Record{Event: ledger.RunStarted, Script: "return await codemode.filesystem__read_file({})"}, ledger.Record{Event: ledger.RunEnded, Outcome: ledger.Done}
+	intent.Journal, outcome.Journal, ended.Journal = journaled(run, ledger.Began, ledger.Sent), journaled(run, ledger.Replied), journaled(run, ledger.Ended)
+	for _, r := range []*ledger.Record{&started, &intent, &outcome, &ended} {
+		r.Run = run
+	}
+	return cmp.Or(db.Record(ctx, started, intent), db.Record(ctx, outcome, ended))
 }
 
 // BenchmarkJournal measures the two records of a call, alone and with the two

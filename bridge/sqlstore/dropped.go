@@ -37,7 +37,7 @@ func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	f.orphans = true
 	if j.place > dropAtOnce {
 		f.dropped += j.place
-		return one(f.conn.ExecContext(ctx, "UPDATE journals SET run = ?, owner = '', wanted = '', state = ?, until = 1, shared = '' WHERE number = ?",
+		return one(f.run(ctx, "UPDATE journals SET run = ?, owner = '', wanted = '', state = ?, until = 1, shared = '' WHERE number = ?",
 			fmt.Sprintf("dropped %d", j.number), ledger.Finished, j.number))
 	}
 	if err := f.exec(ctx, "DELETE FROM entries WHERE id > ? AND id < ?", j.number<<placeBits, (j.number+1)<<placeBits); err != nil {
@@ -54,7 +54,7 @@ func (f remover) forget(ctx context.Context, number int64) error {
 	if err := f.exec(ctx, "DELETE FROM leases WHERE journal = ?", number); err != nil {
 		return err
 	}
-	return one(f.conn.ExecContext(ctx, "DELETE FROM journals WHERE number = ?", number))
+	return one(f.run(ctx, "DELETE FROM journals WHERE number = ?", number))
 }
 
 // remove removes up to n entries of dropped journals. Nothing may be left of them when it
@@ -75,7 +75,7 @@ func (f remover) remove(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		done, err := f.conn.ExecContext(ctx, "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE id > ? AND id < ? ORDER BY id DESC LIMIT ?)",
+		done, err := f.run(ctx, "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE id > ? AND id < ? ORDER BY id DESC LIMIT ?)",
 			number<<placeBits, (number+1)<<placeBits, n)
 		if err != nil {
 			return err

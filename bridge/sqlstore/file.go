@@ -19,20 +19,15 @@ type file struct {
 	key  []byte
 	read *sql.DB // for readers
 
-	info        os.FileInfo // of the open file, when it was opened; for everybody
-	whole       time.Time   // when opening it read all of it; zero if it did not
-	size        int64       // of the file, when it was last looked at
-	wal         os.FileInfo // of its -wal; nil until it was written to
-	write       *sql.DB
-	conn        *sql.Conn // the only connection of write
-	insertRow   *sql.Stmt
-	begin       *sql.Stmt // BEGIN IMMEDIATE
-	commit      *sql.Stmt // COMMIT
-	dataVersion *sql.Stmt // PRAGMA data_version
-	insertEntry *sql.Stmt // of an entry of a journal
-	findJournal *sql.Stmt // of a journal
-	ring        *ledger.Keyring
-	sync        string // PRAGMA synchronous of conn
+	info       os.FileInfo // of the open file, when it was opened; for everybody
+	whole      time.Time   // when opening it read all of it; zero if it did not
+	size       int64       // of the file, when it was last looked at
+	wal        os.FileInfo // of its -wal; nil until it was written to
+	write      *sql.DB
+	conn       *sql.Conn            // the only connection of write
+	statements map[string]*sql.Stmt // of conn, by their text
+	ring       *ledger.Keyring
+	sync       string // PRAGMA synchronous of conn
 
 	seq       int64 // the head, as of data
 	hash      ledger.Hash
@@ -54,18 +49,18 @@ type lastSeen struct {
 
 // version returns what changes when another connection changes the file.
 func (f *file) version(ctx context.Context) (v int64, err error) {
-	err = f.dataVersion.QueryRowContext(ctx).Scan(&v)
+	err = f.get(ctx, "PRAGMA data_version", nil, &v)
 	return v, err
 }
 
 // inTransaction runs do in a transaction that has the write lock.
 func (f *file) inTransaction(ctx context.Context, do func() error) error {
-	if _, err := f.begin.ExecContext(ctx); err != nil {
+	if err := f.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	err := do()
 	if err == nil {
-		_, err = f.commit.ExecContext(ctx)
+		err = f.exec(ctx, "COMMIT")
 	}
 	if err != nil {
 		f.exec(context.WithoutCancel(ctx), "ROLLBACK") // the connection is closed if that fails
@@ -73,8 +68,49 @@ func (f *file) inTransaction(ctx context.Context, do func() error) error {
 	return err
 }
 
+// statement returns a statement of the connection that writes, which is compiled once: that takes SQLite longer than
+// most of them take to be carried out. Its text is one of a few.
+func (f *file) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s := f.statements[text]; s != nil {
+		return s, nil
+	}
+	s, err := f.conn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if f.statements == nil {
+		f.statements = make(map[string]*sql.Stmt)
+	}
+	f.statements[text] = s
+	return s, nil
+}
+
+// run carries out a statement.
+func (f *file) run(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	s, err := f.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(ctx, args...)
+}
+
 func (f *file) exec(ctx context.Context, text string, args ...any) error {
-	_, err := f.conn.ExecContext(ctx, text, args...)
+	_, err := f.run(ctx, text, args...)
+	return err
+}
+
+// get reads the one row of a query.
+func (f *file) get(ctx context.Context, query string, args []any, into ...any) error {
+	s, err := f.statement(ctx, query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(ctx, args...).Scan(into...)
+}
+
+// once carries out what is not worth keeping: several statements, or a PRAGMA, which SQLite may carry out while it compiles it.
+func (f *file) once(ctx context.Context, text string) error {
+	_, err := f.conn.ExecContext(ctx, text)
 	return err
 }
 
@@ -130,6 +166,9 @@ func (f *file) refresh(ctx context.Context) error {
 	return nil
 }
 
+// lastCompacted is the last row of table rows.
+const lastCompacted = "SELECT coalesce(max(seq), 0) FROM rows"
+
 const headQuery = `SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM rows ORDER BY seq DESC LIMIT 1)
 	UNION ALL SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM recent ORDER BY seq DESC LIMIT 1)
 	ORDER BY seq DESC LIMIT 1`
@@ -138,13 +177,13 @@ const headQuery = `SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM rows
 func (f *file) readHead(ctx context.Context) (seal []byte, err error) {
 	var hash []byte
 	f.seq, f.hash = 0, ledger.Hash{}
-	err = f.conn.QueryRowContext(ctx, headQuery).Scan(&f.seq, &hash, &seal)
+	err = f.get(ctx, headQuery, nil, &f.seq, &hash, &seal)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	copy(f.hash[:], hash)
 	if err == nil {
-		f.compacted, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+		err = f.get(ctx, lastCompacted, nil, &f.compacted)
 	}
 	return seal, err
 }
@@ -152,7 +191,7 @@ func (f *file) readHead(ctx context.Context) (seal []byte, err error) {
 // has checks that a row that once existed still does, or was pruned.
 func (f *file) has(ctx context.Context, m lastSeen) error {
 	var hash []byte
-	err := f.conn.QueryRowContext(ctx, "SELECT hash FROM rows WHERE seq = ?1 UNION ALL SELECT hash FROM recent WHERE seq = ?1", m.seq).Scan(&hash)
+	err := f.get(ctx, "SELECT hash FROM rows WHERE seq = ?1 UNION ALL SELECT hash FROM recent WHERE seq = ?1", []any{m.seq}, &hash)
 	switch {
 	case err == nil && string(hash) != string(m.hash[:]):
 		return damaged("row %d is not the one that was written", m.seq)
@@ -201,10 +240,8 @@ func one(done sql.Result, err error) error {
 // closeWriting ends the connection that writes. SQLite keeps one open as long
 // as it has a statement.
 func (f *file) closeWriting() {
-	for _, s := range []*sql.Stmt{f.insertRow, f.begin, f.commit, f.dataVersion, f.insertEntry, f.findJournal} {
-		if s != nil {
-			s.Close()
-		}
+	for _, s := range f.statements {
+		s.Close()
 	}
 	if f.conn != nil {
 		f.conn.Close()
@@ -212,7 +249,7 @@ func (f *file) closeWriting() {
 	if f.write != nil {
 		f.write.Close()
 	}
-	f.insertRow, f.begin, f.commit, f.dataVersion, f.insertEntry, f.findJournal, f.conn, f.write = nil, nil, nil, nil, nil, nil, nil, nil
+	f.statements, f.conn, f.write = nil, nil, nil
 }
 
 func (f *file) closeReading() {

@@ -68,8 +68,8 @@ type journal struct {
 	seal   cipher.AEAD
 }
 
-// addEntry writes one entry.
-func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Time) error {
+// addEntry writes one entry, unless a later one of its item removes it.
+func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Time, moot bool) error {
 	j, err := f.journal(ctx, e.Run)
 	if err != nil {
 		return err
@@ -94,16 +94,19 @@ func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Ti
 	case e.Kind == ledger.Ended && e.Until.IsZero():
 		return f.dropJournal(ctx, j)
 	case e.Kind == ledger.Ended:
-		if err := one(f.conn.ExecContext(ctx, "UPDATE journals SET owner = '', wanted = '', state = ?, until = ? WHERE number = ?",
+		if err := one(f.run(ctx, "UPDATE journals SET owner = '', wanted = '', state = ?, until = ? WHERE number = ?",
 			ledger.Finished, ledger.Nanos(e.Until), j.number)); err != nil {
 			return err
 		}
 		j.owner = ""
 	}
+	if moot {
+		return nil
+	}
 	j.place++
 	j.bytes += int64(len(e.Body))
 	body := j.seal.Seal(nil, nil, e.Body, ledger.Binding(e, j.place, hash))
-	return one(f.insertEntry.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
+	return one(f.run(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)", j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
 }
 
 // journal returns what is known of a run's journal; nil if it has none.
@@ -113,7 +116,7 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 	}
 	j := &journal{run: run}
 	var last, bytes sql.NullInt64
-	err := f.findJournal.QueryRowContext(ctx, run).Scan(&j.number, &j.owner, &j.lease, &last, &bytes)
+	err := f.get(ctx, "SELECT number, owner, "+leaseOfRun+", id, total"+journalsWithLast+" WHERE run = ?", []any{run}, &j.number, &j.owner, &j.lease, &last, &bytes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -130,19 +133,19 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 
 // beginJournal makes the journal of a run that has none.
 func (f *file) beginJournal(ctx context.Context, e *ledger.JournalEntry, now time.Time) (*journal, error) {
-	if err := one(f.conn.ExecContext(ctx, "INSERT INTO journals (run, owner, wanted, state, began, until, shared) VALUES (?, ?, '', ?, ?, ?, ?)",
+	if err := one(f.run(ctx, "INSERT INTO journals (run, owner, wanted, state, began, until, shared) VALUES (?, ?, '', ?, ?, ?, ?)",
 		e.Run, e.Owner, ledger.Live, ledger.Nanos(now), ledger.Nanos(e.Until), e.Shared)); err != nil {
 		return nil, err
 	}
-	var number int64
-	if err := f.conn.QueryRowContext(ctx, "SELECT number FROM journals WHERE run = ?", e.Run).Scan(&number); err != nil {
-		return nil, err
-	}
-	if err := f.setLease(ctx, number, 1); err != nil {
-		return nil, err
-	}
 	j, err := f.journal(ctx, e.Run)
-	if err != nil || e.Configuration == "" {
+	if err != nil {
+		return nil, err
+	}
+	if j == nil {
+		return nil, damaged("a row was not kept although the database took it")
+	}
+	j.lease = 1
+	if err := f.setLease(ctx, j.number, j.lease); err != nil || e.Configuration == "" {
 		return j, err
 	}
 	// A release that knows no configurations leaves the row of a journal that it drops.
@@ -156,14 +159,14 @@ func (f *file) share(ctx context.Context, e *ledger.JournalEntry) ([]byte, error
 	}
 	hash := sha256.Sum256(e.Common)
 	var there []byte
-	err := f.conn.QueryRowContext(ctx, "SELECT hash FROM shared WHERE name = ?", e.Shared).Scan(&there)
+	err := f.get(ctx, "SELECT hash FROM shared WHERE name = ?", []any{e.Shared}, &there)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		common := e.Common
 		if common == nil {
 			common = []byte{}
 		}
-		err = one(f.conn.ExecContext(ctx, "INSERT INTO shared (name, hash, body) VALUES (?, ?, ?)", e.Shared, hash[:], common))
+		err = one(f.run(ctx, "INSERT INTO shared (name, hash, body) VALUES (?, ?, ?)", e.Shared, hash[:], common))
 	case err == nil && string(there) != string(hash[:]):
 		err = ledger.Refuse(fmt.Errorf("beginning the journal of run %s: other bytes are kept as %q", e.Run, e.Shared))
 	}

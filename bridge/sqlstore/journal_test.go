@@ -695,3 +695,55 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// What the end of a run removes is not written first, where it comes with the end: the last commit of a run writes two
+// rows, and removes its first two entries and the three rows of its journal.
+func TestEndWritesNoEntries(t *testing.T) {
+	db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db")})
+	var before, after int64
+	changes := func(into *int64) {
+		t.Helper()
+		if err := db.ask(t.Context(), func(ctx context.Context, f *file) (err error) {
+			*into, err = f.number(ctx, "SELECT total_changes()")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Append(t.Context(), journaled("r", ledger.Began, ledger.Sent)...); err != nil {
+		t.Fatal(err)
+	}
+	outcome, ended := ledger.Record{Event: ledger.Outcome, Journal: journaled("r", ledger.Replied, ledger.Noted)}, ledger.Record{Event: ledger.RunEnded, Journal: journaled("r", ledger.Ended)}
+	changes(&before)
+	if err := db.Record(t.Context(), outcome, ended); err != nil {
+		t.Fatal(err)
+	}
+	changes(&after)
+	if after-before != 7 {
+		t.Errorf("the end of a run changes %d rows, want 7", after-before)
+	}
+}
+
+// A statement is compiled once, however many runs there are: one that had a run's name or a number in its text
+// would be kept for each of them.
+func TestStatementsAreFew(t *testing.T) {
+	db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db")})
+	var kept int
+	for run := range 30 {
+		if err := runWithCall(t.Context(), db, fmt.Sprint("r", run)); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.ask(t.Context(), func(ctx context.Context, f *file) error {
+			if _, err := f.compact(ctx, run+1); err != nil {
+				return err
+			}
+			if run > 0 && len(f.statements) != kept {
+				t.Errorf("%d statements after run %d, %d after the first", len(f.statements), run, kept)
+			}
+			kept = len(f.statements)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

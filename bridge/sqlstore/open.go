@@ -46,10 +46,7 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 		err = f.enterWAL(ctx)
 	}
 	if err == nil {
-		err = f.exec(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", mostPages))
-	}
-	if err == nil {
-		err = f.prepare(ctx)
+		err = f.once(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", mostPages))
 	}
 	if err == nil {
 		err = f.prepareSchema(ctx, o, known, afresh)
@@ -65,7 +62,7 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 		err = f.check(ctx, o, known, afresh)
 	}
 	if err == nil && !o.ReadOnly {
-		err = f.prepareWriting(ctx)
+		f.dropped, err = f.number(ctx, "SELECT count(*) FROM journals WHERE "+isDropped)
 	}
 	if err == nil {
 		return f, nil
@@ -187,7 +184,7 @@ func (f *file) prepareSchema(ctx context.Context, o *Options, known *lastSeen, a
 		id := make([]byte, 16)
 		rand.Read(id)
 		store := hex.EncodeToString(id)
-		return f.exec(ctx, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
+		return f.once(ctx, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
 			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '%d'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", oldestReader, store, ledger.KeyName(key), ledger.StoreSeal(key, store)))
 	})
 }
@@ -221,31 +218,4 @@ func (f *file) identify(ctx context.Context, o *Options) error {
 		return damaged("its name was changed")
 	}
 	return nil
-}
-
-// prepare prepares the statements of every transaction.
-func (f *file) prepare(ctx context.Context) (err error) {
-	if f.begin, err = f.conn.PrepareContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	if f.commit, err = f.conn.PrepareContext(ctx, "COMMIT"); err != nil {
-		return err
-	}
-	f.dataVersion, err = f.conn.PrepareContext(ctx, "PRAGMA data_version")
-	return err
-}
-
-// prepareWriting prepares the statements that need the tables.
-func (f *file) prepareWriting(ctx context.Context) (err error) {
-	if f.insertRow, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)"); err != nil {
-		return err
-	}
-	if f.insertEntry, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)"); err != nil {
-		return err
-	}
-	if f.findJournal, err = f.conn.PrepareContext(ctx, "SELECT number, owner, "+leaseOfRun+", id, total"+journalsWithLast+" WHERE run = ?"); err != nil {
-		return err
-	}
-	f.dropped, err = f.number(ctx, "SELECT count(*) FROM journals WHERE "+isDropped)
-	return err
 }

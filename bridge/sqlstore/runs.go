@@ -66,7 +66,7 @@ func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Jou
 				return err
 			}
 		}
-		return one(f.conn.ExecContext(ctx, "UPDATE journals SET owner = ?, wanted = ?, state = ?, until = ? WHERE run = ?",
+		return one(f.run(ctx, "UPDATE journals SET owner = ?, wanted = ?, state = ?, until = ? WHERE run = ?",
 			k.Owner, ledger.LeaseRequest(&k), k.State, ledger.Nanos(k.Until), run))
 	})
 	return k, err

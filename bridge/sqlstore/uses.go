@@ -47,7 +47,7 @@ func (f *file) admit(ctx context.Context, it *ledger.Item) error {
 
 // used returns how often a grant was used.
 func (f *file) used(ctx context.Context, grant string) (n int, err error) {
-	err = f.conn.QueryRowContext(ctx, "SELECT used FROM uses WHERE name = ?", grant).Scan(&n)
+	err = f.get(ctx, "SELECT used FROM uses WHERE name = ?", []any{grant}, &n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

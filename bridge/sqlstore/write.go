@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"os"
-	"strconv"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -32,7 +31,7 @@ func (f *file) add(ctx context.Context, path string, batch []*ledger.Item, durab
 				seq++
 				hash = ledger.HashRow(f.id, seq, hash, body)
 				seal := f.ring.Seal(seq, hash)
-				if err := one(f.insertRow.ExecContext(ctx, seq, hash[:], seal[:], string(body))); err != nil {
+				if err := one(f.run(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)", seq, hash[:], seal[:], string(body))); err != nil {
 					return err
 				}
 			}
@@ -52,20 +51,30 @@ func (f *file) add(ctx context.Context, path string, batch []*ledger.Item, durab
 // addEntries writes the entries of an item, all or none, in the open transaction.
 // If they are refused, none is written and the item says so.
 func (f *file) addEntries(ctx context.Context, it *ledger.Item) (err error) {
-	switch len(it.Journal) {
-	case 0:
+	if len(it.Journal) == 0 {
 		return nil
-	case 1: // what it is refused for is found before anything is written
-		err = f.addEntry(ctx, &it.Journal[0], it.At)
-	default:
+	}
+	moot, written := ledger.Moot(it.Journal), 0
+	for _, is := range moot {
+		if !is {
+			written++
+		}
+	}
+	all := func() error {
+		for i := range it.Journal {
+			if err := f.addEntry(ctx, &it.Journal[i], it.At, moot[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if written == 1 { // the last: what any is refused for is found before anything is written
+		err = all()
+	} else {
 		if err := f.exec(ctx, "SAVEPOINT item"); err != nil {
 			return err
 		}
-		for i := range it.Journal {
-			if err = f.addEntry(ctx, &it.Journal[i], it.At); err != nil {
-				break
-			}
-		}
+		err = all()
 		if ledger.RefusedFor(err) != nil {
 			clear(f.journals)
 			if err := f.exec(ctx, "ROLLBACK TO item"); err != nil {
@@ -92,7 +101,7 @@ func (f *file) synchronous(ctx context.Context, durable bool) error {
 		return nil
 	}
 	f.sync = level
-	return f.exec(ctx, "PRAGMA synchronous = "+level)
+	return f.once(ctx, "PRAGMA synchronous = "+level)
 }
 
 // compact moves up to n of the oldest rows from recent to rows and reports whether
@@ -102,16 +111,15 @@ func (f *file) compact(ctx context.Context, n int) (more bool, err error) {
 		return false, err
 	}
 	err = f.inTransaction(ctx, func() error {
-		limit := strconv.Itoa(n)
 		if err := f.refresh(ctx); err != nil {
 			return err
 		}
-		err := f.exec(ctx, "INSERT INTO rows (seq, hash, seal, body) SELECT seq, hash, seal, body FROM recent ORDER BY seq LIMIT "+limit)
+		err := f.exec(ctx, "INSERT INTO rows (seq, hash, seal, body) SELECT seq, hash, seal, body FROM recent ORDER BY seq LIMIT ?", n)
 		if err == nil {
 			err = f.exec(ctx, "DELETE FROM recent WHERE seq <= (SELECT max(seq) FROM rows)")
 		}
 		if err == nil {
-			f.compacted, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+			err = f.get(ctx, lastCompacted, nil, &f.compacted)
 		}
 		return err
 	})
@@ -139,5 +147,5 @@ func (f *file) resync(ctx context.Context) error {
 // the -wal, but a process that only reads cannot; after copyWAL the rows are in
 // the file even then.
 func (f *file) copyWAL(ctx context.Context) error {
-	return f.exec(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+	return f.once(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 }

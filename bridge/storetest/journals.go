@@ -33,6 +33,7 @@ func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func
 	}{
 		{"entries come back as they were", journalComesBack},
 		{"a run that ended is forgotten", endedIsForgotten},
+		{"an end removes what comes with it", endRemovesTheRest},
 		{"a finished run is kept", finishedIsKept},
 		{"what is refused is not kept", refusedEntries},
 		{"a refused entry refuses its record alone", refusedRecords},
@@ -154,34 +155,6 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 		t.Errorf("%d records", len(got))
 	}
 	whole(t, b, nil)
-}
-
-func endedIsForgotten(t *testing.T, a, b Journaled) {
-	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
-	must(t, a.Append(t.Context(), begun("other", "x"), sent("other", "x", 7)))
-	must(t, b.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Run: "r", Journal: []ledger.JournalEntry{{Run: "r", Kind: ledger.Ended, Owner: "x"}}}))
-	hasNone(t, a, "r")
-	hasEntries(t, a, "other", "began 0", "sent 7")
-	must(t, a.Append(t.Context(), begun("r", "y"))) // nothing of the first is left
-	hasEntries(t, b, "r", "began 0")
-}
-
-func finishedIsKept(t *testing.T, a, b Journaled) {
-	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
-	_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.CancelRequestedBy = "bob"; return nil })
-	must(t, err)
-	later := until.Add(time.Hour)
-	must(t, a.Append(t.Context(), ledger.JournalEntry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
-	hasEntries(t, b, "r", "began 0", "sent 1", "ended 0")
-	k, entries := journalOf(t, b, "r")
-	if want := (ledger.JournaledRun{Run: "r", Lease: 1, State: ledger.Finished, Configuration: "conf", Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
-		t.Errorf("a finished run is %+v, its last entry %q", k, entries[2].Body)
-	}
-	for _, s := range []Journaled{a, b} {
-		if err := s.Append(t.Context(), sent("r", "x", 2)); !errors.Is(err, ledger.ErrNotOwner) {
-			t.Errorf("writing to a finished run: %v", err)
-		}
-	}
 }
 
 func refusedEntries(t *testing.T, a, b Journaled) {

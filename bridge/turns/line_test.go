@@ -107,3 +107,34 @@ func TestLongWorkCounts(t *testing.T) {
 		}
 	})
 }
+
+// Sessions that come once each, as those of stateless clients do, are forgotten: neither the memory of a line nor what it
+// takes to find the next one grows with them. What others that do not wait have had is kept as far as there is room.
+func TestLineForgetsSessionsThatCameOnce(t *testing.T) {
+	const once = 50_000
+	for name, serve := range map[string]func(l *turns.Line[string], session string){
+		"served at once":  func(l *turns.Line[string], session string) { l.Serve(session, 1) },
+		"after they wait": func(l *turns.Line[string], session string) { l.Add(session, ""); take(l, 1) },
+		"charged later":   func(l *turns.Line[string], session string) { l.Serve(session, 0); l.Charge(session, 3) },
+		"who have given up": func(l *turns.Line[string], session string) {
+			l.Add(session, "")
+			l.Remove(session, func(string) bool { return true })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l turns.Line[string]
+			l.Serve("large", 1_000)
+			for i := range once {
+				serve(&l, fmt.Sprint("session ", i))
+				if kept := turns.Kept(&l); kept > 1_001 {
+					t.Fatalf("after %d sessions %d are kept", i+1, kept)
+				}
+			}
+			l.Add("large", "large")
+			l.Add("new", "new")
+			if _, v, _ := l.Peek(); v != "new" {
+				t.Errorf("%q is next: what a session has had was forgotten because others came", v)
+			}
+		})
+	}
+}
