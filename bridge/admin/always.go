@@ -65,7 +65,7 @@ func (s edits) always(who *caller, w http.ResponseWriter, r *http.Request) error
 	case p.Revision != revision:
 		return ErrChanged
 	}
-	yes := approval.Verdict{Approve: true, Scope: approval.RunScope, Count: approval.MaxCount, Text: reason}
+	yes := approval.Verdict{Approve: true, Scope: approval.RunScope, Count: e.MaxCount(), Text: reason}
 	signed, err := s.o.Approvers().Sign(who.Approver, e.Request, yes, who.channel, s.o.Now())
 	if err != nil {
 		return &failure{http.StatusForbidden, "role", canon.Escape(err.Error()), "somebody with another role, or a higher limit, can"}

@@ -652,6 +652,7 @@ func TestDigestCoversEveryCall(t *testing.T) {
 		"a bound":               func(r *Request) { r.Items[2].Cover.Bound[0].Value = strings.Repeat("a", maxBoundShown) + "c" },
 		"the kind of a bound":   func(r *Request) { r.Items[2].Cover.Bound[0].Kind = Mentions },
 		"what is free":          func(r *Request) { r.Items[2].Cover.Free = []string{"m"} },
+		"at other servers":      func(r *Request) { r.Items[2].Cover.Shared = true },
 		"for a session":         func(r *Request) { r.Items[2].Cover.RunOnly = true },
 		"where names end":       func(r *Request) { r.Items[2].Key.Server, r.Items[2].Key.Tool = `fs" "delete`, "" },
 	} {
@@ -683,6 +684,8 @@ func TestWhatAVerdictMayBe(t *testing.T) {
 		{"yes, for this run, twenty times", question(1, remembered), Verdict{Approve: true, Scope: RunScope, Count: 20}, true},
 		{"yes, for this run, however often", question(1, remembered), Verdict{Approve: true, Scope: RunScope}, false},
 		{"yes, for this run, too often", question(1, remembered), Verdict{Approve: true, Scope: RunScope, Count: MaxCount + 1}, false},
+		{"yes, for this run, more often than it may call", question(1, remembered, func(r *Request) { r.MostCalls = 50 }), Verdict{Approve: true, Scope: RunScope, Count: 51}, false},
+		{"yes, for this run, as often as it may call", question(1, remembered, func(r *Request) { r.MostCalls = 50 }), Verdict{Approve: true, Scope: RunScope, Count: 50}, true},
 		{"yes, for this run, where it may not be remembered", plain, Verdict{Approve: true, Scope: RunScope, Count: 20}, false},
 		{"yes, once, and a number", question(1, remembered), Verdict{Approve: true, Scope: Once, Count: 20}, false},
 		{"yes, without the reason it needs", critical, yes, false},

@@ -95,9 +95,19 @@ func (w widening) words() string {
 const maxWhere = 120
 
 // Counts are the numbers of calls that a person may choose from for an answer that
-// covers calls of this run.
+// covers calls of this run; the last is all that the run may make.
 func (r Request) Counts() []int {
-	return slices.DeleteFunc([]int{20, 100, MaxCount}, func(n int) bool { return n <= len(r.Items) })
+	most := r.MaxCount()
+	all := slices.DeleteFunc([]int{20, 100}, func(n int) bool { return n >= most })
+	return slices.DeleteFunc(append(all, most), func(n int) bool { return n <= len(r.Items) })
+}
+
+// MaxCount is the most calls that one answer to the request may cover.
+func (r Request) MaxCount() int {
+	if r.MostCalls > 0 {
+		return max(min(r.MostCalls, MaxCount), len(r.Items))
+	}
+	return MaxCount
 }
 
 // WiderWords says what the wider answers bind and what they leave free, and which

@@ -17,10 +17,13 @@ import (
 // call that has an argument that is neither is not covered.
 type Cover struct {
 	// Kind says which calls are alike, as in a sentence: "write", or a tool's name,
-	// "add_issue_comment". Only calls of one server can be alike.
+	// "add_issue_comment". Only calls of one server can be alike, unless they are Shared.
 	Kind string `json:"kind,omitempty"`
 	// Across reports that Kind is no tool's name: calls of several tools are alike.
-	Across bool     `json:"across,omitempty"`
+	Across bool `json:"across,omitempty"`
+	// Shared reports that calls of other servers are alike too if they are Shared
+	// and bound to nothing but the folder: both write in the workspace, and nowhere else.
+	Shared bool     `json:"shared,omitempty"`
 	Bound  []Bound  `json:"bound,omitempty"` // what must be as it is, in order of weight
 	Free   []string `json:"free,omitempty"`  // the arguments that may differ
 	// RunOnly reports that a wider answer is for the calls of one run, up to a number:
@@ -68,15 +71,25 @@ func (c Cover) at() (param string, one bool) {
 	return param, one
 }
 
+// elsewhere returns what a yes that covers c covers at other servers: what is bound to
+// the same folder, and to nothing else.
+func (c Cover) elsewhere() Cover {
+	if !c.Shared {
+		return Cover{}
+	}
+	c.Bound = slices.DeleteFunc(slices.Clone(c.Bound), func(b Bound) bool { return b.Kind != UnderFolder })
+	return c
+}
+
 // covers says why a yes that covers c does not cover the call whose own cover is
-// one; empty if it does. Both must be of one server.
+// one; empty if it does. Both must be of one server, or c be what it covers elsewhere.
 func (c Cover) covers(one Cover) (why string) {
 	switch {
 	case !c.Offered():
 		return "nothing further is covered"
 	case !one.Offered():
 		return "no yes covers it: " + one.None
-	case one.Kind != c.Kind || one.Across != c.Across:
+	case one.Kind != c.Kind || one.Across != c.Across || one.Shared != c.Shared:
 		return "it is another kind of call"
 	}
 	for _, b := range one.Bound {
@@ -152,7 +165,7 @@ func (c Cover) with(one Cover) (Cover, bool) {
 			all.Free = append(all.Free, name)
 		}
 	}
-	return all, c.Offered() && one.Offered() && c.Kind == one.Kind && c.Across == one.Across && slices.Equal(c.exact(hosts), one.exact(hosts)) && len(all.Bound) <= maxBound
+	return all, c.Offered() && one.Offered() && c.Kind == one.Kind && c.Across == one.Across && c.Shared == one.Shared && slices.Equal(c.exact(hosts), one.exact(hosts)) && len(all.Bound) <= maxBound
 }
 
 // maxBound bounds what the cover of several calls binds: more hosts nobody would read.
@@ -229,7 +242,11 @@ func (c Cover) Where() string {
 			parts = append(parts, b.String())
 		}
 	}
-	return strings.Join(parts, ", ")
+	where := strings.Join(parts, ", ")
+	if c.Shared && len(parts) == 1 {
+		where += " by any known server"
+	}
+	return where
 }
 
 // String says what a wider yes binds and what it leaves free, as in
@@ -271,6 +288,9 @@ func (c Cover) String() string {
 		text += "; any path there"
 	default:
 		text += "; nothing may differ"
+	}
+	if others := c.elsewhere(); c.Shared && len(others.Bound) < len(c.Bound) {
+		text += "; or " + others.Where()
 	}
 	return text
 }

@@ -23,6 +23,14 @@ func writing(folder string) Cover {
 	return Cover{Kind: "write", Across: true, Bound: []Bound{{"folder", UnderFolder, folder}}, Free: []string{"content"}}
 }
 
+// shared is the cover of a call that writes in the workspace and is bound to its folder,
+// and to what else is named.
+func shared(folder string, also ...Bound) Cover {
+	c := writing(folder)
+	c.Shared, c.Bound = true, append(also, c.Bound...)
+	return c
+}
+
 func naming(hosts ...string) func(*Cover) {
 	return func(c *Cover) {
 		for _, h := range hosts {
@@ -81,6 +89,8 @@ func TestCovers(t *testing.T) {
 		"in a drive":                      {writing(`C:\`), writing(`C:\w`), ""},
 		"in a folder of Windows":          {writing(`C:\w`), writing(`C:\w\src`), ""},
 		"a tool that is called write":     {writing("/w/app"), Cover{Kind: "write", Bound: []Bound{{"folder", UnderFolder, "/w/app"}}}, "another kind"},
+		"in the workspace, too":           {shared("/w"), shared("/w/src"), ""},
+		"not known to stay there":         {shared("/w"), writing("/w"), "another kind"},
 		"to the same people":              {to("ann", "bob"), to("bob", "ann"), ""},
 		"to fewer":                        {to("ann", "bob"), to("ann"), "to is another one"},
 		"to more":                         {to("ann"), to("ann", "eve"), "to is another one"},
@@ -160,6 +170,8 @@ func TestCoverInWords(t *testing.T) {
 		"add_issue_comment with owner acme, repo web; any body, issue_number":                                             comment(),
 		"add_issue_comment with owner acme, repo web; any body, issue_number that names no host but a.example, b.example": comment(naming("a.example", "b.example")),
 		"write under /w/app; any content":                                                                                 writing("/w/app"),
+		"write under /w/app by any known server; any content":                                                             shared("/w/app"),
+		"write with fileKey k, under /w/app; any content; or under /w/app by any known server":                            shared("/w/app", Bound{"fileKey", Exact, "k"}),
 		"fetch at a.example; any path there":                                                                              {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
 		"fetch at a.example or b.example, at p.example; any path there":                                                   {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}, {"url", AtHost, "b.example"}, {"proxy", AtHost, "p.example"}}},
 		"send to ann@b.example; any text":                                                                                 {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann@b.example"}}, Free: []string{"text"}},
@@ -181,6 +193,8 @@ func TestChoices(t *testing.T) {
 	t.Parallel()
 	once := question(1)
 	wider := question(1, remembered)
+	wider50 := question(1, remembered, func(r *Request) { r.MostCalls = 50 })
+	wider1 := question(1, remembered, func(r *Request) { r.MostCalls = 1 })
 	later := question(1, remembered, func(r *Request) { r.Before = 1 })
 	fold := question(1, remembered)
 	for n := 2; n <= 20; n++ {
@@ -209,6 +223,8 @@ func TestChoices(t *testing.T) {
 	}{
 		"once":                     {once, true, []string{"no", "stop", "once"}, nil},
 		"wider":                    {wider, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
+		"wider, in a run of 50":    {wider50, true, []string{"no", "stop", "once", "run", "session"}, []int{20, 50}},
+		"wider, in a run of one":   {wider1, true, []string{"no", "stop", "once"}, []int{}},
 		"wider, later":             {later, true, []string{"no", "no_more", "stop", "once", "run", "session"}, []int{20, 100, 1000}},
 		"wider, without a session": {wider, false, []string{"no", "stop", "once", "run"}, []int{20, 100, 1000}},
 		"twenty calls":             {fold, true, []string{"no", "stop", "once", "run", "session"}, []int{100, 1000}},

@@ -77,6 +77,10 @@ func (g Grant) covers(run string, i Item) bool {
 	}
 	return slices.ContainsFunc(g.Kinds(), func(kind Kind) bool {
 		had, has := alike(kind.Key, kind.Cover), alike(i.Key, i.Cover)
+		if kind.Cover.Shared && i.Cover.Shared && had.Server != has.Server {
+			kind.Cover = kind.Cover.elsewhere()
+			had.Server, had.Identity, has.Server, has.Identity = "", "", "", ""
+		}
 		if g.Run != "" { // whatever session has taken the run up
 			had.Session, has.Session = "", ""
 		}

@@ -47,6 +47,51 @@ func TestGrantEndsWithItsBridge(t *testing.T) {
 	})
 }
 
+// A yes to writing in the workspace is for every known server that writes there and is
+// bound to nothing else. All other grants are for their own server.
+func TestGrantOfTheWorkspace(t *testing.T) {
+	key := Bound{"fileKey", Exact, "k"}
+	by := func(server string, c Cover, changes ...func(*Request)) Request {
+		r := question(1, append([]func(*Request){remembered, func(r *Request) {
+			r.Server, r.Items[0].Key.Server, r.Items[0].Key.Identity, r.Items[0].Cover = server, server, "what "+server+" is", c
+		}}, changes...)...)
+		return r
+	}
+	figma := by("figma", shared("/w", key))
+	for name, row := range map[string]struct {
+		had, has Request
+		want     bool
+	}{
+		"another server":                 {figma, by("fs", shared("/w/src")), true},
+		"the same server":                {figma, by("figma", shared("/w/src", key)), true},
+		"the same server, another place": {figma, by("figma", shared("/w", Bound{"fileKey", Exact, "other"})), false},
+		"the same server, no place":      {figma, by("figma", shared("/w")), false},
+		"the same server, another one":   {figma, by("figma", shared("/w", key), func(r *Request) { r.Items[0].Key.Identity = "what else it is" }), false},
+		"another folder":                 {figma, by("fs", shared("/wide")), false},
+		"bound to more":                  {figma, by("fs", shared("/w", key)), false},
+		"not known to stay there":        {figma, by("fs", writing("/w")), false},
+		"a yes for one server":           {by("figma", writing("/w")), by("fs", writing("/w")), false},
+		"a yes for one server, then any": {by("figma", writing("/w")), by("fs", shared("/w")), false},
+		"in another session":             {figma, by("fs", shared("/w"), inSession("s2")), false},
+		"by another policy":              {figma, by("fs", shared("/w"), func(r *Request) { r.Items[0].Key.Revision = "rev2" }), false},
+		"of another profile":             {figma, by("fs", shared("/w"), func(r *Request) { r.Items[0].Key.Profile = "other" }), false},
+	} {
+		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+			grant(t, b, row.had, SessionScope)
+			row.has.Items[0].Call = 2
+			answer := asks(t.Context(), b, row.has)
+			if row.want {
+				if a := wantAnswer(t, answer, "yes"); a.verdict.Channel != "grant" {
+					t.Errorf("%s: answered by %+v", name, a.verdict)
+				}
+				return
+			}
+			t.Log(name)
+			stillAsks(t, answer)
+		})
+	}
+}
+
 // A grant of an older release, which does not say whose it is or what it binds,
 // covers nothing.
 func TestGrantOfAnOlderRelease(t *testing.T) {

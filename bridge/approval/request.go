@@ -75,6 +75,8 @@ type Request struct {
 	Preview analysis.Report `json:"preview"`
 	// Done counts the calls that the run had already sent.
 	Done int `json:"done"`
+	// MostCalls is how many calls the run may make in all; 0: nobody said.
+	MostCalls int `json:"most_calls,omitempty"`
 	Number
 	// Separate reports that the requester's own approval does not count.
 	Separate      bool `json:"separate,omitempty"`
@@ -289,7 +291,7 @@ func (r Request) Digest() canon.Digest {
 	for _, i := range r.Items {
 		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
 		if i.Cover.Offered() { // a wider yes is for what the person saw of it
-			fmt.Fprintf(h, "%q %t %t %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.RunOnly, i.Cover.Free)
+			fmt.Fprintf(h, "%q %t %t %t %q\n", i.Cover.Kind, i.Cover.Across, i.Cover.Shared, i.Cover.RunOnly, i.Cover.Free)
 			for _, b := range i.Cover.Bound { // not in words, which are cut
 				fmt.Fprintf(h, "%q %q %q\n", b.Param, string(b.Kind), b.Value)
 			}

@@ -109,8 +109,8 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return fmt.Errorf("a yes to this call counts only once%s", r.whyOnce())
 	case v.Scope == SessionScope && len(r.wider(SessionScope).kinds) == 0:
 		return fmt.Errorf("what the call changes is elsewhere: a yes to more than this call is for this run, up to a number")
-	case v.Scope == RunScope && (v.Count < len(r.Items) || v.Count > MaxCount):
-		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), MaxCount)
+	case v.Scope == RunScope && (v.Count < len(r.Items) || v.Count > r.MaxCount()):
+		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), r.MaxCount())
 	case v.Scope != RunScope && v.Count != 0:
 		return fmt.Errorf("only a yes for this run says for how many calls")
 	case remembered && (v.Rows != nil || v.Args != nil):

@@ -118,7 +118,7 @@ func howMany(r approval.Request) step {
 	return step{"for how many calls like this in this run (" + strings.Join(words, ", ") + "): ", func(v *approval.Verdict, line string) bool {
 		n, err := strconv.Atoi(line)
 		v.Count = n
-		return err == nil && n >= len(r.Items) && n <= approval.MaxCount
+		return err == nil && n >= len(r.Items) && n <= r.MaxCount()
 	}}
 }
 

@@ -280,7 +280,7 @@ func (r *Run) request(c *call) approval.Request {
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: preview, Done: r.tally.made(), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle, MostOpen: mostOpen(r)},
+		Preview: preview, Done: r.tally.made(), MostCalls: r.mostCalls(view), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle, MostOpen: mostOpen(r)},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
 			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),

@@ -226,6 +226,29 @@ func TestQuestionCountsWhatWasSent(t *testing.T) {
 	})
 }
 
+// A yes can be for as many calls as the run may make: its profile's number, or the gate's
+// if that is lower.
+func TestQuestionKnowsHowManyCallsThereMayBe(t *testing.T) {
+	fifty := 50
+	for most, want := range map[int]int{0: 50, 200: 50, 30: 30} {
+		synctest.Test(t, func(t *testing.T) {
+			a := ask(t, supervised(profiles.ProfileSpec{Asklist: asksFs.Asklist, Limits: &profiles.Limits{Calls: &fifty}}), &book{}, ByElicitation, deletion)
+			a.g.mostCalls = most
+			a.answer(declined)
+			a.refused(approval.ElicitationDeclined)
+			go func() {
+				_, err := a.g.Call(t.Context(), a.r, Call{Number: 2, Name: "fs__delete", Args: []byte(`{"path":"/tmp/2"}`)})
+				a.done <- err
+			}()
+			if got := a.question().MostCalls; got != want {
+				t.Errorf("beside %d of the gate: %d, want %d", most, got, want)
+			}
+			a.answer(declined)
+			<-a.done
+		})
+	}
+}
+
 // Who edits arguments so that the tool would not take them is told so, and the
 // question stays open.
 func TestEditedArgumentsThatDoNotFit(t *testing.T) {

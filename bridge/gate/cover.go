@@ -201,7 +201,7 @@ func (w *covering) elsewhere(m *profiles.Meaning) bool {
 }
 
 // across makes the call like those of its server's other tools that only read or only
-// write there.
+// write there, and one that writes in the workspace like those of other known servers.
 func (w *covering) across(changes bool) {
 	w.cover.Across, w.cover.Kind = true, "read"
 	if changes {
@@ -211,6 +211,8 @@ func (w *covering) across(changes bool) {
 		w.cover.Bound = slices.Insert(w.cover.Bound, 0, approval.Bound{Param: "store", Kind: approval.Exact, Value: w.c.tool.Server})
 	}
 	w.cover.Free = []string{"content"} // the names of arguments differ from tool to tool
+	m := w.c.meaning
+	w.cover.Shared = changes && m.Where == string(known.Workspace) && !slices.ContainsFunc(m.Paths, func(p profiles.PathFact) bool { return !p.Inside })
 }
 
 func (w *covering) recipients(m *profiles.Meaning) {

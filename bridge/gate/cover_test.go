@@ -138,9 +138,9 @@ func TestCoverOfACall(t *testing.T) {
 		{"a statement that reads", "shop__sql", `{"db":"shop","query":"SELECT 1"}`, `sql to shop, query "SELECT 1"; nothing may differ`},
 		{"a click", "shop__click", `{"target":"e1"}`, "what it does depends on the calls before it"},
 		{"reading", "shop__read_file", `{"path":"src/a.ts","head":3}`, "read under WS; any path there"},
-		{"writing", "shop__write_file", `{"path":"` + ws + `/src/a.ts","content":"x"}`, "write under WS; any content"},
-		{"editing", "shop__edit_file", `{"path":"src/b.ts","edits":[{"oldText":"see https://a.example"}],"dryRun":true}`, "write under WS; any content"},
-		{"moving", "shop__move_file", `{"from":"a.ts","to":"src/b.ts"}`, "write under WS; any content"},
+		{"writing", "shop__write_file", `{"path":"` + ws + `/src/a.ts","content":"x"}`, "write under WS by any known server; any content"},
+		{"editing", "shop__edit_file", `{"path":"src/b.ts","edits":[{"oldText":"see https://a.example"}],"dryRun":true}`, "write under WS by any known server; any content"},
+		{"moving", "shop__move_file", `{"from":"a.ts","to":"src/b.ts"}`, "write under WS by any known server; any content"},
 		{"writing in .git/hooks", "shop__write_file", `{"path":".git/hooks/pre-commit","content":"x"}`, "path: "},
 		{"reading a secret", "shop__read_file", `{"path":".env"}`, "path names "},
 		{"writing in a folder that is too wide", "shop__write_file", `{"path":"/hosts","content":"x"}`, "the folder of path is too wide"},
@@ -203,8 +203,12 @@ func TestCoverOutside(t *testing.T) {
 		{"by ..", "shop__write_file", `{"path":"src/../../other/a.txt","content":"x"}`, []approval.Bound{under("folder", elsewhere)}},
 		{"out of the workspace", "shop__move_file", `{"from":"a.txt","to":"` + elsewhere + `/a.txt"}`, []approval.Bound{under("from", ws), under("to", elsewhere)}},
 	} {
-		if diff := cmp.Diff(row.want, s.of(row.tool, row.args).Bound); diff != "" {
+		got := s.of(row.tool, row.args)
+		if diff := cmp.Diff(row.want, got.Bound); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+		if got.Shared {
+			t.Errorf("%s: it is %q", row.name, got)
 		}
 	}
 	s.run.Accepted = nil

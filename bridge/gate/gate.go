@@ -53,6 +53,9 @@ type Options struct {
 	Broker   *approval.Broker // nil means one with default limits
 	// Configuration is the one that the gate decides by, whatever its text becomes.
 	Configuration Configuration
+	// MostCalls is how many calls a run may make, unless its profile allows fewer; 0:
+	// nobody said.
+	MostCalls int
 	// Await, if not nil, waits until a server has listed its tools, which it has not
 	// since the start, or until that is not worth waiting for. It waits for no other.
 	Await func(ctx context.Context, server string)
@@ -101,6 +104,7 @@ type Gate struct {
 	previewed func(analysis.Report)
 	approvers func() bool
 	conf      Configuration
+	mostCalls int
 	decided   func(time.Duration)
 	prints    []byte // key of fingerprints
 	conceal   func(string) string
@@ -141,7 +145,7 @@ func New(view *View, o Options) *Gate {
 	if o.Previewed == nil {
 		o.Previewed = func(analysis.Report) {}
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided, marks: provenance.NewBook(o.Marks)}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, await: o.Await, gather: o.Gather, previewed: o.Previewed, approvers: o.Approvers, conf: o.Configuration, mostCalls: o.MostCalls, prints: o.Fingerprints, conceal: o.Conceal, fence: o.Fence, now: o.Now, turn: o.Turn, decided: o.Decided, marks: provenance.NewBook(o.Marks)}
 	g.settler = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.settler.Listen()
 	g.view.Store(view)

@@ -42,6 +42,15 @@ func mayKnow(r *Run, view *View, server, tool string) bool {
 	return Within(r.host.Scope(), server) && view.May(r.Profile, server, tool)
 }
 
+// mostCalls is how many calls a run may make; 0: nobody said.
+func (r *Run) mostCalls(view *View) int {
+	most := r.gate.mostCalls
+	if by := view.Limits(r.Profile).Calls; by != nil && (most == 0 || *by < most) {
+		most = *by
+	}
+	return most
+}
+
 // mostOpen is how many open questions the owner of a run may have; 0: any number.
 func mostOpen(r *Run) int {
 	if s := r.host.Scope(); s != nil {

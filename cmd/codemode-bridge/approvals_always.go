@@ -37,12 +37,13 @@ func approvalsAlways(con *console) *cobra.Command {
 }
 
 func alwaysAllow(ctx context.Context, con *console, id string, o answering) error {
-	o.verdict.Approve, o.verdict.Scope, o.verdict.Count = true, approval.RunScope, approval.MaxCount
+	o.verdict.Approve, o.verdict.Scope = true, approval.RunScope
 	return withRequests(ctx, con, func(cfg *config.Config, store storecmd.Requests) (err error) {
 		e, err := find(ctx, store, id)
 		if err != nil {
 			return err
 		}
+		o.verdict.Count = e.MaxCount()
 		rule := e.Proposed()
 		switch {
 		case rule == nil || !e.Open(time.Now()):

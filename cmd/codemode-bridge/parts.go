@@ -124,7 +124,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	})
 	p.cached = len(p.views.First().Cached) > 0
 	p.readSaved(cfg)
-	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Fence: p.desk.members.Fence, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(turns.Processors()).Do, Decided: counts.Decisions(), Marks: con.shared.Marks(cfg, marksFolder(con, cfg.File))})
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Fence: p.desk.members.Fence, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, MostCalls: cfg.Sandbox.Calls, Await: p.awaitServer, Gather: p.gather, Previewed: p.previewed, Turn: turns.New(turns.Processors()).Do, Decided: counts.Decisions(), Marks: con.shared.Marks(cfg, marksFolder(con, cfg.File))})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
