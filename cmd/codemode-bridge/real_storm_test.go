@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// make storm: bridges are killed, frozen and cut off at random, for as long as STORM says,
-// while calls are made. STORM_SEED repeats the choices of another storm.
+// make storm: bridges are killed, frozen, cut off and ended at random, for as long as STORM
+// says, while calls are made. STORM_SEED repeats the choices of another storm.
 func TestStorm(t *testing.T) {
 	lasts, err := time.ParseDuration(os.Getenv("STORM"))
 	if err != nil {
