@@ -131,14 +131,18 @@ func (r *balanced) begin(t *testing.T, name string) {
 	})
 }
 
-// end tells a replica to end, and waits until it has.
-func (r *balanced) end(t *testing.T, name string) {
+// tell tells a replica to end.
+func (r *balanced) tell(t *testing.T, name string) {
 	t.Helper()
-	cmd := r.running[name]
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := r.running[name].Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
+}
+
+// ended waits until a replica that was told to end has ended.
+func (r *balanced) ended(t *testing.T, name string) {
+	t.Helper()
+	if err := r.running[name].Wait(); err != nil {
 		t.Errorf("%s ended with %v", name, err)
 	}
 	delete(r.running, name)

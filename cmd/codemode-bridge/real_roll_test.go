@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,8 +46,10 @@ func (r *balanced) roll(t *testing.T, kind, url string) {
 	clients.Go(func() { l.inSessions(first) })
 	for _, name := range r.names {
 		before, opened := l.done.Load(), l.opened.Load()
-		finds := l.waits(name)
-		r.end(t, name)
+		answers, finds := l.holds(name), l.waits(name)
+		r.tell(t, name)
+		answers()
+		r.ended(t, name)
 		finds()
 		r.begin(t, name)
 		eventually(t, "no eval was answered while "+name+" was restarted", func() bool { return l.done.Load() > before })
@@ -107,6 +110,40 @@ func (l *roll) stateless(client int, tool string) {
 			l.Errorf("%s: %s (made %d times)", key, s.value(), n)
 		default:
 			l.done.Add(1)
+		}
+	}
+}
+
+// holds has a person asked without a session. What it returns is called once a bridge was
+// told to end: it refuses the answer, of which nothing happens, and another bridge takes it.
+func (l *roll) holds(name string) (answers func()) {
+	l.Helper()
+	key := l.kind + " held for " + name
+	script, at := code(fmt.Sprintf(`return await codemode.marks__ask({key: %q})`, key)), "http://127.0.0.1:"+l.ports[name]
+	asked, err := l.sends("eval", script, nil)
+	if err != nil || len(asked.Result.InputRequests) != 1 {
+		l.Fatalf("%s: nobody is asked: %+v, %v", l.kind, asked, err)
+	}
+	return func() {
+		l.Helper()
+		eventually(l.T, name+" does not begin to end", func() bool {
+			res, err := http.Get(at + "/readyz")
+			if err != nil {
+				return errors.Is(err, syscall.ECONNREFUSED) // it has ended, on a machine without time
+			}
+			res.Body.Close()
+			return res.StatusCode == http.StatusServiceUnavailable
+		})
+		s, err := post(at+"/mcp", annsReplicaToken, "eval", script, asked.yes())
+		if n := l.marks.of(key); !errors.Is(err, syscall.ECONNREFUSED) && (err != nil || s.status != http.StatusServiceUnavailable || s.Error.Code != -32000 || n != 0) {
+			l.Errorf("%s: %s is ending, and answers an answer %+v, %v (made %d times)", l.kind, name, s, err, n)
+		}
+		s, err = l.sends("eval", script, asked.yes())
+		for tries := 0; err == nil && s.paused() != "" && tries < 10; tries++ { // it was asked at the bridge that is ending
+			s, err = l.sends("eval_resume", map[string]any{"run": s.paused()}, nil)
+		}
+		if n := l.marks.of(key); err != nil || s.value() != fmt.Sprintf("%q", key) || n != 1 {
+			l.Errorf("%s: the answer that %s refused is answered %s, %v (made %d times)", l.kind, name, s.value(), err, n)
 		}
 	}
 }
