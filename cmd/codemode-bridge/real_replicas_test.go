@@ -92,7 +92,8 @@ type member struct {
 	proxy *pgtest.Proxy
 	cmd   *exec.Cmd
 	name  string
-	out   atomic.Bool // it is not asked for anything
+	out   atomic.Bool  // it is not asked for anything
+	hurts atomic.Int64 // faults that it has had
 }
 
 // newFleet starts a fleet. As says what is special of each of its bridges, in order.
@@ -330,6 +331,14 @@ type fault struct {
 	do   func(f *fleet, m *member) (mend func())
 }
 
+// hurt does a fault to a bridge, and returns what mends it.
+func (f *fleet) hurt(m *member, by fault) (mend func()) {
+	m.out.Store(true)
+	m.hurts.Add(1)
+	undo := by.do(f, m)
+	return func() { undo(); m.out.Store(false) }
+}
+
 var faults = []fault{
 	{"killed", func(f *fleet, m *member) func() {
 		m.kill()
@@ -437,9 +446,8 @@ func (f *fleet) survives(m *member, fault fault, before func()) {
 	if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, fmt.Sprintf("%q:%q", "bridge", m.name)) {
 		f.Errorf("another bridge does not say that %s has a run:\n%s", m.name, list)
 	}
-	m.out.Store(true)
 	since := time.Now()
-	mend := fault.do(f, m)
+	mend := f.hurt(m, fault)
 	var stops sync.WaitGroup
 	stops.Go(func() { f.stop(unwanted.Run, f.other(m)) })
 	f.takenOver(m, run, since)
@@ -459,7 +467,6 @@ func (f *fleet) survives(m *member, fault fault, before func()) {
 	}
 	before()
 	mend()
-	m.out.Store(false)
 	f.works(m, "after "+held)
 	for key, want := range map[string]int{held: 1, ended: 0, "ended while it was well": 0} {
 		if n := f.count.of(key); n != want {
