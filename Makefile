@@ -96,7 +96,7 @@ test-release: ## each package of a release (archive, deb, rpm, npm, .mcpb) insta
 pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
 	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update
 
-storm: ## three bridges with one database, killed, frozen and cut off at random while calls are made (STORM=15m; it says its STORM_SEED)
+storm: ## three bridges with one database, killed, frozen, cut off and ended at random while calls are made (STORM=15m; it says its STORM_SEED)
 	STORM=$(STORM) $(TEST) -tags real,long -count=1 -timeout 24h -run '^TestStorm$$' -v ./cmd/codemode-bridge
 
 soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)

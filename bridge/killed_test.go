@@ -21,6 +21,23 @@ import (
 // store. What was approved and not sent is sent once when it goes on; what was sent and
 // has no outcome in the log is unknown, and not sent again; and the log has it all.
 func TestKilledAtEveryCommit(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		killedAtEveryCommit(t, func(*testing.T) storetest.Journaled { return memstore.New(nil) })
+	})
+	t.Run("SQLite", func(t *testing.T) {
+		killedAtEveryCommit(t, func(t *testing.T) storetest.Journaled {
+			db, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(t.TempDir(), "audit.db")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			return db
+		})
+	})
+}
+
+// killedAtEveryCommit is TestKilledAtEveryCommit for the stores that open makes.
+func killedAtEveryCommit(t *testing.T, open func(t *testing.T) storetest.Journaled) {
 	const code = `const r = {};
 const go = async (tool, n) => { try { r[n] = JSON.parse(await codemode[tool]({n})).n } catch (e) { r[n] = e.name } };
 await go('free__once', 1); await go('asks__once', 2); await go('free__again', 3);
@@ -32,37 +49,20 @@ return r`
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	for name, open := range map[string]func(t *testing.T) storetest.Journaled{
-		"memory": func(*testing.T) storetest.Journaled { return memstore.New(nil) },
-		"SQLite": func(t *testing.T) storetest.Journaled {
-			db, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(t.TempDir(), "audit.db")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { db.Close() })
-			return db
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for at := 1; ; at++ {
-				reached := false
-				for _, kept := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%d-%v", at, kept), func(t *testing.T) {
-						w := newWorld(t)
-						w.records, w.pool = open(t), pool
-						if w.killed(t, code, at, kept) {
-							reached = true
-						}
-					})
+	for at, reached := 1, true; reached; at++ {
+		reached = false
+		for _, kept := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d-%v", at, kept), func(t *testing.T) {
+				w := newWorld(t)
+				w.records, w.pool = open(t), pool
+				if w.killed(t, code, at, kept) {
+					reached = true
 				}
-				if !reached {
-					if at < 12 {
-						t.Errorf("the run takes %d commits, so that this shows little", at-1)
-					}
-					return
-				}
-			}
-		})
+			})
+		}
+		if !reached && at < 12 {
+			t.Errorf("the run takes %d commits, so that this shows little", at-1)
+		}
 	}
 }
 

@@ -15,11 +15,13 @@ import (
 )
 
 // stamped builds the programs as a release of a version, the worker as one of another.
-func stamped(t *testing.T, version, worker string) string {
+// Flags are more of the compiler's.
+func stamped(t *testing.T, version, worker string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for program, as := range map[string]string{"codemode-bridge": version, "codemode-worker": worker} {
-		build := exec.Command("go", "build", "-ldflags", "-s -w -X main.version="+as+" -X main.commit=c0ffee"+as[len(as)-1:], "-o", dir+string(filepath.Separator), "../"+program)
+		args := append([]string{"build", "-ldflags", "-s -w -X main.version=" + as + " -X main.commit=c0ffee" + as[len(as)-1:], "-o", dir + string(filepath.Separator)}, flags...)
+		build := exec.Command("go", append(args, "../"+program)...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building %s %s: %v\n%s", program, version, err, out)

@@ -19,10 +19,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -133,14 +131,18 @@ func (r *balanced) begin(t *testing.T, name string) {
 	})
 }
 
-// end tells a replica to end, and waits until it has.
-func (r *balanced) end(t *testing.T, name string) {
+// tell tells a replica to end.
+func (r *balanced) tell(t *testing.T, name string) {
 	t.Helper()
-	cmd := r.running[name]
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := r.running[name].Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
+}
+
+// ended waits until a replica that was told to end has ended.
+func (r *balanced) ended(t *testing.T, name string) {
+	t.Helper()
+	if err := r.running[name].Wait(); err != nil {
 		t.Errorf("%s ended with %v", name, err)
 	}
 	delete(r.running, name)
@@ -401,60 +403,4 @@ func (r *balanced) behind(t *testing.T, kind string) {
 		}
 	}
 	r.roll(t, kind, url)
-}
-
-// roll restarts all bridges, one after the other, under load: what is asked at one is
-// answered at another, every eval is answered or refused before it began, and no call is
-// made twice.
-func (r *balanced) roll(t *testing.T, kind, url string) {
-	var over atomic.Bool
-	var clients sync.WaitGroup
-	var done, refused atomic.Int64
-	for c := range 4 {
-		clients.Go(func() {
-			for i := 0; !over.Load(); i++ {
-				time.Sleep(10 * time.Millisecond) // what waits for the bridges wants the processor, too
-				key := fmt.Sprintf("%s load %d %d", kind, c, i)
-				script, tool := code(fmt.Sprintf(`return await codemode.marks__note({key: %q})`, key)), "note"
-				if c == 0 {
-					script, tool = code(fmt.Sprintf(`return await codemode.marks__ask({key: %q})`, key)), "ask"
-				}
-				s, err := post(url, annsReplicaToken, "eval", script, nil)
-				for called, arguments, tries := "eval", script, 0; err == nil && tool == "ask" && tries < 10; tries++ {
-					if len(s.Result.InputRequests) > 0 {
-						s, err = post(url, annsReplicaToken, called, arguments, s.yes())
-					} else if run := s.paused(); run != "" { // its bridge is ending: another one goes on
-						called, arguments = "eval_resume", map[string]any{"run": run}
-						s, err = post(url, annsReplicaToken, called, arguments, nil)
-					} else {
-						break
-					}
-				}
-				n := r.marks.of(key)
-				switch {
-				case err != nil && n == 0 && kind == "nginx" && strings.Contains(err.Error(), "status 502"):
-					refused.Add(1) // its connection met the end of a bridge: see docs/deploy/balancers.md
-				case err != nil:
-					t.Errorf("%s: %v (made %d times)", key, err, n)
-				case s.Error.Code == -32000: // to be sent again
-					if refused.Add(1); n > 0 && tool == "note" {
-						t.Errorf("%s: it was refused, and made", key)
-					}
-				case s.value() != fmt.Sprintf("%q", key) || n != 1:
-					t.Errorf("%s: %s (made %d times)", key, s.value(), n)
-				default:
-					done.Add(1)
-				}
-			}
-		})
-	}
-	for _, name := range r.names {
-		before := done.Load()
-		r.end(t, name)
-		r.begin(t, name)
-		eventually(t, "no eval was answered while "+name+" was restarted", func() bool { return done.Load() > before })
-	}
-	over.Store(true)
-	clients.Wait()
-	t.Logf("%s: %d evals were answered during the restarts, %d refused for a retry", kind, done.Load(), refused.Load())
 }

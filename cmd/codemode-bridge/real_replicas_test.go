@@ -3,8 +3,8 @@
 package main_test
 
 // Three bridges with one store in PostgreSQL, each on a machine of its own as far as it can
-// tell: killed, frozen and cut off while calls are made. A fake server counts each call by
-// its key.
+// tell: killed, frozen, cut off and ended while calls are made, with clocks that are wrong
+// and of several versions. A fake server counts each call by its key.
 
 import (
 	"bytes"
@@ -92,13 +92,15 @@ type member struct {
 	proxy *pgtest.Proxy
 	cmd   *exec.Cmd
 	name  string
-	out   atomic.Bool // it is not asked for anything
+	out   atomic.Bool  // it is not asked for anything
+	hurts atomic.Int64 // faults that it has had
 }
 
-func newFleet(t *testing.T) *fleet {
+// newFleet starts a fleet. As says what is special of each of its bridges, in order.
+func newFleet(t *testing.T, as ...func(*member)) *fleet {
 	server := startPostgres(t, "max_connections=200")
 	f := &fleet{T: t, count: newCounter(t), server: server}
-	for range 3 {
+	for i := range 3 {
 		proxy, err := server.NewProxy()
 		if err != nil {
 			t.Fatal(err)
@@ -115,6 +117,9 @@ func newFleet(t *testing.T) *fleet {
 }`, f.count.url, address, approverJSON("ann", "admin", annsToken)))}
 		m.env = []string{"STORE_PASSWORD=" + pgtest.Password, "STORE_KEY=" + replicaStoreKey, fmt.Sprintf("STORE_PORT=%v", proxy.Port)}
 		m.serving.file = m.commandLine.file
+		if i < len(as) {
+			as[i](m)
+		}
 		f.bridges = append(f.bridges, m)
 		f.start(m)
 	}
@@ -326,6 +331,14 @@ type fault struct {
 	do   func(f *fleet, m *member) (mend func())
 }
 
+// hurt does a fault to a bridge, and returns what mends it.
+func (f *fleet) hurt(m *member, by fault) (mend func()) {
+	m.out.Store(true)
+	m.hurts.Add(1)
+	undo := by.do(f, m)
+	return func() { undo(); m.out.Store(false) }
+}
+
 var faults = []fault{
 	{"killed", func(f *fleet, m *member) func() {
 		m.kill()
@@ -340,11 +353,28 @@ var faults = []fault{
 		}
 	}},
 	{"cut off", func(_ *fleet, m *member) func() { return m.proxy.Stall() }},
+	{"ended", func(f *fleet, m *member) func() {
+		if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			f.Error(err)
+		}
+		return func() { f.ended(m); f.start(m); f.named(m) }
+	}},
 }
 
-// One of three bridges is killed, frozen or cut off while others are called: its questions
-// are answered at another bridge within ten seconds, and its runs go on there. Every call
-// is made once, and nothing that was approved is lost. (make storm does it again and again.)
+// ended waits until a bridge that was told to end has ended, in order.
+func (f *fleet) ended(m *member) {
+	f.Helper()
+	defer time.AfterFunc(time.Minute, func() { _ = m.cmd.Process.Kill() }).Stop()
+	m.wait()
+	if code := m.cmd.ProcessState.ExitCode(); code != 0 {
+		f.Errorf("%s was told to end, and ended with exit code %d", m.name, code)
+	}
+}
+
+// One of three bridges is killed, frozen, cut off or ended while others are called: its
+// questions are answered at another bridge within ten seconds, and its runs go on there, or
+// end there if somebody wants that. Every call is made once, and nothing that was approved
+// is lost. (make storm does it again and again.)
 func TestRealReplicas(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
@@ -352,11 +382,40 @@ func TestRealReplicas(t *testing.T) {
 			newFleet(t).outlives(fault)
 		})
 	}
+	t.Run("clocks that are wrong", func(t *testing.T) {
+		t.Parallel()
+		const off = 30 * time.Second
+		f := newFleet(t, clock(off), clock(-off))
+		f.isOff(f.bridges[0], off)
+		f.isOff(f.bridges[1], -off)
+		f.outlives(faults[0])
+	})
+}
+
+// isOff checks by how much a bridge's clock is off: by when it says that a run began.
+func (f *fleet) isOff(m *member, off time.Duration) {
+	f.Helper()
+	before := time.Now().Truncate(time.Second)
+	run := f.begun(m, "at what time")
+	q := f.asks(run)
+	after := time.Now()
+	for row, err := range f.log.Rows(f.Context(), ledger.Query{Runs: []string{run}, Events: []ledger.Event{ledger.RunStarted}}) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		if at := row.Record.Time.Add(-off); at.Before(before) || at.After(after) {
+			f.Errorf("%s began a run at %v, with a clock that is to be off by %v; it was from %v to %v", m.name, row.Record.Time, off, before, after)
+		}
+		f.stop(run, m)
+		f.stopped(q)
+		return
+	}
+	f.Errorf("the log does not say when run %s began", run)
 }
 
 // outlives checks that a fleet goes on after a fault of one bridge.
 func (f *fleet) outlives(fault fault) {
-	m, held := f.bridges[0], "held "+fault.name
+	m := f.bridges[0]
 	if status := m.does("", "status"); strings.Count(status, "alive until") != 3 {
 		f.Errorf("status shows\n%s", status)
 	}
@@ -365,18 +424,35 @@ func (f *fleet) outlives(fault fault) {
 	}
 	f.comesIn()
 	load := f.load(2, rand.Uint64())
-	run, err := m.begin("write", held)
-	if err != nil {
-		f.Fatal(err)
+	f.survives(m, fault, func() {})
+	if done, _ := load.finish(); done == 0 {
+		f.Error("the load has done nothing")
 	}
-	q := f.asks(run)
+	if said := m.does("", "audit", "verify"); !strings.Contains(said, "whole") {
+		f.Errorf("the log: %s", said)
+	}
+}
+
+// survives checks that what a bridge asks is answered, or ended, at others after a fault of
+// it, and that the bridge goes on once that is mended. Before is done before that.
+func (f *fleet) survives(m *member, fault fault, before func()) {
+	f.Helper()
+	held, ended := fault.name+", held by "+m.name, fault.name+", ended for "+m.name
+	run := f.begun(m, held)
+	q, unwanted := f.asks(run), f.asks(f.begun(m, ended))
+	well := f.asks(f.begun(m, "ended while it was well"))
+	f.stop(well.Run, f.other(m))
+	f.stopped(well)
 	if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, fmt.Sprintf("%q:%q", "bridge", m.name)) {
 		f.Errorf("another bridge does not say that %s has a run:\n%s", m.name, list)
 	}
-	m.out.Store(true)
 	since := time.Now()
-	mend := fault.do(f, m)
+	mend := f.hurt(m, fault)
+	var stops sync.WaitGroup
+	stops.Go(func() { f.stop(unwanted.Run, f.other(m)) })
 	f.takenOver(m, run, since)
+	stops.Wait()
+	f.stopped(unwanted)
 	if list := f.other(m).does("", "runs", "list", "-n", "0", "--json"); !strings.Contains(list, `"state":"paused"`) {
 		f.Errorf("after %s was %s the list has no paused run:\n%s", m.name, fault.name, list)
 	}
@@ -389,17 +465,48 @@ func (f *fleet) outlives(fault fault) {
 	if fault.name == "cut off" {
 		f.refuses(m)
 	}
+	before()
 	mend()
-	m.out.Store(false)
-	f.works(m, "after "+fault.name)
-	if done, _ := load.finish(); done == 0 {
-		f.Error("the load has done nothing")
+	f.works(m, "after "+held)
+	for key, want := range map[string]int{held: 1, ended: 0, "ended while it was well": 0} {
+		if n := f.count.of(key); n != want {
+			f.Errorf("%s: the call was made %d times, want %d", key, n, want)
+		}
 	}
-	if n := f.count.of(held); n != 1 {
-		f.Errorf("the call of the bridge that was %s was made %d times", fault.name, n)
+}
+
+// begun begins a run at a bridge that makes one call.
+func (f *fleet) begun(m *member, key string) string {
+	f.Helper()
+	run, err := m.begin("write", key)
+	if err != nil {
+		f.Fatal(err)
 	}
-	if said := m.does("", "audit", "verify"); !strings.Contains(said, "whole") {
-		f.Errorf("the log: %s", said)
+	return run
+}
+
+// stop ends a run at a bridge that does not have it. For some seconds after a bridge was
+// cut off, others may wait for what it was about to write.
+func (f *fleet) stop(run string, at *member) {
+	var status int
+	var text string
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		if status, text = at.say("POST", "/api/runs/"+run+"/stop", map[string]any{}); status == http.StatusOK || status == http.StatusConflict {
+			return
+		}
+	}
+	f.Errorf("ending run %s at %s: %d %s", run, at.name, status, text)
+}
+
+// stopped checks that a run that asked was ended, and asks nobody any more.
+func (f *fleet) stopped(q approval.StoredRequest) {
+	f.Helper()
+	if end := f.ends(q.Run); end.Outcome != ledger.Stopped {
+		f.Errorf("run %s was to be ended elsewhere, and ends %s: %s", q.Run, end.Outcome, end.Error)
+	}
+	eventually(f.T, "run "+q.Run+" has ended, and asks", func() bool { return len(f.open(q.Run)) == 0 })
+	if counts, text := f.other().yes(q); counts {
+		f.Errorf("a yes for run %s, which has ended, counts: %s", q.Run, text)
 	}
 }
 
@@ -428,133 +535,6 @@ func (f *fleet) works(m *member, key string) {
 	if end := f.ends(run); end.Outcome != ledger.Done {
 		f.Errorf("%s: %s ends its run %s: %s", key, m.name, end.Outcome, end.Error)
 	}
-}
-
-// A load makes calls at all bridges, each of which is asked about, until it is ended.
-type load struct {
-	*fleet
-	stop atomic.Bool
-	all  sync.WaitGroup
-
-	mu   sync.Mutex
-	runs map[string]*loaded // by key
-}
-
-type loaded struct {
-	run      string
-	approved bool
-	asked    map[string]bool // questions, by id
-}
-
-func (f *fleet) load(workers int, seed uint64) *load {
-	l := &load{fleet: f, runs: make(map[string]*loaded)}
-	f.Logf("the load has the seed %d", seed)
-	for w := range workers {
-		dice := rand.New(rand.NewPCG(seed, uint64(w)))
-		l.all.Go(func() {
-			for i := 0; !l.stop.Load(); i++ {
-				l.one(dice, fmt.Sprintf("load %d.%d", w, i))
-			}
-		})
-	}
-	return l
-}
-
-// one makes one call at a bridge, and has it approved at another.
-func (l *load) one(dice *rand.Rand, key string) {
-	any := func() *member { return l.bridges[dice.IntN(len(l.bridges))] }
-	at := any()
-	if at.out.Load() {
-		return
-	}
-	run, err := at.begin("write", key)
-	if err != nil {
-		return
-	}
-	is := &loaded{run: run, asked: make(map[string]bool)}
-	l.mu.Lock()
-	l.runs[key] = is
-	l.mu.Unlock()
-	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.end(run) == nil && !l.left(run); time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
-		open, err := l.requests.Requests(l.Context(), approval.Filter{Run: run, Open: time.Now()})
-		if err != nil {
-			l.Error(err)
-			return
-		}
-		if len(open) > 1 {
-			l.Errorf("run %s asks %d questions at once", run, len(open))
-		}
-		for _, q := range open {
-			is.asked[q.ID] = true
-			if m := any(); !m.out.Load() {
-				if ok, _ := m.yes(q); ok {
-					is.approved = true
-				}
-			}
-		}
-	}
-}
-
-// finish ends the load, and checks what became of all of it.
-func (l *load) finish() (done, unknown int) {
-	l.stop.Store(true)
-	l.all.Wait()
-	for until := time.Now().Add(60 * time.Second); time.Now().Before(until) && l.underWay(); {
-		time.Sleep(100 * time.Millisecond)
-	}
-	for key, is := range l.runs {
-		n, end := l.count.of(key), l.end(is.run)
-		var answered bool
-		all, err := l.requests.Requests(l.Context(), approval.Filter{Run: is.run})
-		if err != nil {
-			l.Fatal(err)
-		}
-		for _, q := range all {
-			answered = answered || q.Verdict != nil && q.Verdict.Approve
-		}
-		switch {
-		case n > 1:
-			l.Errorf("%s was called %d times (run %s)", key, n, is.run)
-		case len(all) > 1:
-			l.Errorf("people were asked %d times about %s (run %s)", len(all), key, is.run)
-		case n == 1 && !answered:
-			l.Errorf("%s was called and approved by nobody (run %s)", key, is.run)
-		case end == nil && answered:
-			l.Errorf("%s was approved, and its run %s is lost: %+v", key, is.run, l.kept(is.run))
-		case end != nil && answered && end.Outcome == ledger.Done:
-			if done++; n != 1 {
-				l.Errorf("%s is done, and was called %d times (run %s)", key, n, is.run)
-			}
-		case end == nil && len(all) == 0:
-			l.Logf("run %s was left by its bridge before it asked: %+v", is.run, l.kept(is.run))
-		case answered:
-			if unknown++; !strings.Contains(end.Error, "UnknownOutcomeError") && !strings.Contains(end.Error, "was not sent") {
-				l.Errorf("%s was approved, and its run %s ended %s: %s", key, is.run, end.Outcome, end.Error)
-			}
-		}
-	}
-	l.Logf("%d runs: %d done, %d with a call of which nobody knows whether it was made, or that was not", len(l.runs), done, unknown)
-	return done, unknown
-}
-
-// underWay reports whether a run goes on that nobody needs to answer.
-func (l *load) underWay() bool {
-	for _, is := range l.runs {
-		if l.end(is.run) == nil && len(l.open(is.run)) == 0 && !l.left(is.run) {
-			return true
-		}
-	}
-	return false
-}
-
-// left reports whether a run waits for its client: its bridge was lost before it asked, and
-// it has not ended.
-func (l *load) left(run string) bool {
-	all, err := l.requests.Requests(l.Context(), approval.Filter{Run: run})
-	if err != nil {
-		l.Fatal(err)
-	}
-	return len(all) == 0 && l.kept(run).State == ledger.Paused
 }
 
 // A bridge is frozen between the commit of an intent and the sending of its call, for

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// make storm: bridges are killed, frozen and cut off at random, for as long as STORM says,
-// while calls are made. STORM_SEED repeats the choices of another storm.
+// make storm: bridges are killed, frozen, cut off and ended at random, for as long as STORM
+// says, while calls are made. STORM_SEED repeats the choices of another storm.
 func TestStorm(t *testing.T) {
 	lasts, err := time.ParseDuration(os.Getenv("STORM"))
 	if err != nil {
@@ -33,14 +33,12 @@ func TestStorm(t *testing.T) {
 		for _, i := range down {
 			m, fault := f.bridges[i], faults[dice.IntN(len(faults))]
 			t.Logf("%s: %s is %s", time.Now().Format(time.TimeOnly), m.name, fault.name)
-			m.out.Store(true)
-			mends = append(mends, fault.do(f, m))
+			mends = append(mends, f.hurt(m, fault))
 			time.Sleep(time.Duration(dice.IntN(1000)) * time.Millisecond)
 		}
 		time.Sleep(time.Duration(dice.IntN(14_000)) * time.Millisecond)
-		for n, mend := range mends {
+		for _, mend := range mends {
 			mend()
-			f.bridges[down[n]].out.Store(false)
 		}
 		time.Sleep(time.Duration(dice.IntN(5_000)) * time.Millisecond)
 	}

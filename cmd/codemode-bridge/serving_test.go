@@ -25,10 +25,12 @@ import (
 type serving struct {
 	file     string // of its configuration
 	endpoint string
-	link     string // to the approval page, as it was printed; "" if there is none
-	page     string // the page's address
-	kill     func() // ends it at once
-	stop     func() // ends it in order
+	link     string                // to the approval page, as it was printed; "" if there is none
+	page     string                // the page's address
+	launch   func(*exec.Cmd) error // starts it; nil is Start
+	kill     func()                // ends it at once
+	stop     func()                // ends it in order
+	wait     func()                // until it has ended
 }
 
 // serve starts a bridge with a configuration.
@@ -66,7 +68,11 @@ func (s *serving) start(t *testing.T, cmd *exec.Cmd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	launch := (*exec.Cmd).Start
+	if s.launch != nil {
+		launch = s.launch
+	}
+	if err := launch(cmd); err != nil {
 		t.Fatal(err)
 	}
 	greeted, ended := make(chan struct{}), make(chan struct{})
@@ -95,6 +101,7 @@ func (s *serving) start(t *testing.T, cmd *exec.Cmd) {
 			t.Logf("[stderr]\n%s", said)
 		}
 	})
+	s.wait = end
 	s.kill = func() { cmd.Process.Kill(); end() }
 	s.stop = func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
