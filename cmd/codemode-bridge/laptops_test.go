@@ -283,7 +283,7 @@ return [await say(() => codemode.utils__hash({text: "a"})), await say(() => code
 		t.Errorf("verify: %s", got)
 	}
 	ours, theirs := runsIn(t, ann.says("audit", "query", "--json", "--limit", "0")), runsIn(t, centre.says("laptops", "export", "ann"))
-	slices.Reverse(ours) // the newest was first
+	slices.Reverse(ours)                                     // the newest was first
 	if len(theirs) != 4 || !slices.Equal(ours[1:], theirs) { // the first was before it enrolled
 		t.Errorf("the runs of the laptop are %q, and at the centre %q", ours, theirs)
 	}
