@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -22,9 +21,11 @@ type Accounts interface {
 	// List returns the servers at which somebody may have an account, by name.
 	List(ctx context.Context, who approval.Approver) ([]login.Connection, error)
 	// Begin begins to connect somebody's account at a server: their browser goes to the
-	// link, and comes back to redirect with its state. Finish takes what it came back
-	// with. login.ErrNoLogin means that there are no accounts at such a server.
-	Begin(ctx context.Context, who approval.Approver, server, redirect string) (link string, finish func(ctx context.Context, returned string) error, err error)
+	// link, and comes back to redirect with state. Finish takes what it came back with,
+	// and what Begin wanted to be kept, which holds secrets; it may be another bridge's.
+	// login.ErrNoLogin means that there are no accounts at such a server.
+	Begin(ctx context.Context, who approval.Approver, server, redirect, state string) (link string, keep []byte, err error)
+	Finish(ctx context.Context, who approval.Approver, server string, kept []byte, returned string) error
 	// Paste connects somebody's account at a server by a token that they made there, where
 	// List says so. login.ErrNoLogin means that there are no accounts at such a server.
 	Paste(ctx context.Context, who approval.Approver, server, token string) error
@@ -51,9 +52,9 @@ const maxConnecting = 1000
 // A connection waits for a browser to come back. Only the person who began it can finish
 // it: nobody gets somebody else's account by having them follow a link.
 type connection struct {
-	finish      func(ctx context.Context, returned string) error
-	who, server string
-	until       time.Time
+	Who    string `json:"who"`
+	Server string `json:"server"`
+	Keep   []byte `json:"keep"`
 }
 
 // accountsDone is where browsers come back to.
@@ -124,7 +125,8 @@ func (s accountHandlers) connect(who *caller, w http.ResponseWriter, r *http.Req
 	if overTLS(r) {
 		scheme = "https://"
 	}
-	link, finish, err := s.o.Accounts.Begin(r.Context(), who.Approver, server, scheme+r.Host+accountsDone)
+	state := s.auth.signIns.secret(flowTime)
+	link, keep, err := s.o.Accounts.Begin(r.Context(), who.Approver, server, scheme+r.Host+accountsDone, state)
 	if err != nil {
 		return s.failed("connecting an account", server, err)
 	}
@@ -132,7 +134,9 @@ func (s accountHandlers) connect(who *caller, w http.ResponseWriter, r *http.Req
 	if err != nil || to.Scheme != "https" && to.Scheme != "http" {
 		return invalid("the server's login is at no web address", "") // another scheme must not get into a link
 	}
-	s.connecting.add(to.Query().Get("state"), connection{finish, who.Name, server, s.o.Now().Add(flowTime)})
+	if err := s.auth.signIns.put(r.Context(), connecting, state, maxConnecting, connection{who.Name, server, keep}); err != nil {
+		return err
+	}
 	return answer(w, http.StatusOK, map[string]any{"server": server, "link": link})
 }
 
@@ -146,14 +150,17 @@ func (s accountHandlers) finish(who *caller, w http.ResponseWriter, r *http.Requ
 	if err != nil || s.o.Accounts == nil {
 		return invalid("this is not what a login comes back with", "connect the account again")
 	}
-	c, ok := s.connecting.take(query.Get("state"), who.Name, s.o.Now())
+	c, ok, err := s.auth.signIns.takeConnection(r.Context(), query.Get("state"), who.Name)
+	if err != nil {
+		return err
+	}
 	if !ok {
 		return &failure{http.StatusForbidden, "state", "this login was not begun by " + canon.Escape(who.Name) + ", or too long ago", "connect the account again"}
 	}
-	if err := c.finish(r.Context(), returned); err != nil {
-		return s.failed("connecting an account", c.server, err)
+	if err := s.o.Accounts.Finish(r.Context(), who.Approver, c.Server, c.Keep, returned); err != nil {
+		return s.failed("connecting an account", c.Server, err)
 	}
-	return s.connected(who, w, r, c.server)
+	return s.connected(who, w, r, c.Server)
 }
 
 // connected records that an account was connected, and takes it back if that fails.
@@ -210,27 +217,12 @@ func (s accountHandlers) failed(doing, server string, err error) error {
 	return &failure{http.StatusBadGateway, "login", canon.Escape(canon.Redact(err.Error())), "try again; the bridge's log says more"}
 }
 
-// connections are those that were begun, by their states.
-type connections struct{ *signIns }
-
-func (c connections) add(state string, one connection) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.begun) >= maxConnecting {
-		dropFirst(c.begun, func(one connection) time.Time { return one.until })
+// takeConnection uses up a connection of somebody. That of somebody else stays theirs.
+func (d *signIns) takeConnection(ctx context.Context, state, who string) (c connection, ok bool, err error) {
+	_, ok, err = d.read(ctx, connecting, state, &c)
+	if err != nil || !ok || c.Who != who {
+		return connection{}, false, err
 	}
-	c.begun[sha256.Sum256([]byte(state))] = one
-}
-
-// take uses up a connection of somebody. That of somebody else stays theirs.
-func (c connections) take(state, who string, now time.Time) (connection, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	sum := sha256.Sum256([]byte(state))
-	one, ok := c.begun[sum]
-	if !ok || one.who != who {
-		return connection{}, false
-	}
-	delete(c.begun, sum)
-	return one, now.Before(one.until)
+	ok, err = d.take(ctx, connecting, state, &c)
+	return c, ok, err
 }

@@ -50,7 +50,6 @@ type Site struct {
 	o           Options
 	mux         *http.ServeMux
 	auth        *auth
-	connecting  connections
 	streamSlots chan struct{} // holds one token for each that is open
 
 	ctx    context.Context // ends when the site is closed
@@ -64,7 +63,6 @@ func New(o Options) *Site {
 	o = o.orDefaults()
 	s := &Site{o: o, streamSlots: make(chan struct{}, o.Limits.MaxStreams)}
 	s.auth = &auth{&s.o, newSignIns(&o)}
-	s.connecting = connections{s.auth.signIns}
 	s.ctx, s.cancel = context.WithCancel(context.Background()) // it ends with Close
 	s.mux = s.routed()
 	webhooks{s}.start()

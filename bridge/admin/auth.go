@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -49,9 +48,6 @@ type signIns struct {
 	kept
 	stay       time.Duration
 	wrongTries *rate.Limiter
-
-	mu    sync.Mutex
-	begun map[digest]connection // of accounts, by state
 }
 
 // A code logs somebody in once: an approver, or, without one, the owner.
@@ -67,7 +63,7 @@ type signedIn struct {
 }
 
 func newSignIns(o *Options) *signIns {
-	return &signIns{kept: kept{o.SignIns, o.Now}, stay: o.Limits.SessionTime, wrongTries: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst), begun: map[digest]connection{}}
+	return &signIns{kept: kept{o.SignIns, o.Now}, stay: o.Limits.SessionTime, wrongTries: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)}
 }
 
 // newCode makes a code that logs an approver in once, or, without one, the owner.
@@ -78,18 +74,6 @@ func (d *signIns) newCode(ctx context.Context, who *approval.Approver) (text str
 	}
 	text = d.secret(codeTime)
 	return text, d.put(ctx, codes, text, maxCodes, c)
-}
-
-// dropFirst removes the entry that expires first.
-func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
-	var first digest
-	var at time.Time
-	for k, v := range m {
-		if t := ends(v); at.IsZero() || t.Before(at) {
-			first, at = k, t
-		}
-	}
-	delete(m, first)
 }
 
 // signIn logs somebody in, and returns their cookie and their second secret.

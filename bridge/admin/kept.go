@@ -18,7 +18,7 @@ import (
 )
 
 // kept are what is good for a while for whoever has its secret: codes, logins, and
-// sign-ins that are under way. Each is a document, named after its kind, its end and the
+// sign-ins and connections of accounts that are under way. Each is a document, named after its kind, its end and the
 // hash of its secret; the secret itself is nowhere. Where bridges share the documents,
 // what one of them gave is good at all of them, and what is used up or ended is so
 // everywhere.
@@ -29,10 +29,11 @@ type kept struct {
 
 // The kinds of what is kept.
 const (
-	codes    = "code"
-	signIn   = "login"
-	signOns  = "sign-on"
-	errIsOut = keptError("it is not there")
+	codes      = "code"
+	signIn     = "login"
+	signOns    = "sign-on"
+	connecting = "connection"
+	errIsOut   = keptError("it is not there")
 )
 
 type keptError string

@@ -63,8 +63,9 @@ type Options struct {
 
 // SigningIn says how people sign in besides by a token, and where that is kept.
 type SigningIn struct {
-	// SignIns is where logins are kept, and links and sign-ins under way; nil means in this
-	// process. They are good at every bridge that has the same.
+	// SignIns is where logins are kept, and links, sign-ins and connections of accounts that
+	// are under way; nil means in this process. They are good at every bridge that has the
+	// same. What outlives the process is to be encrypted there.
 	SignIns documents.Store
 
 	// SignOn is single sign-on; nil means none. SignOnReturn is the address of

@@ -139,10 +139,11 @@ func (at *AccountsAt) of(ctx context.Context, who string) (*Client, error) {
 	return c, nil
 }
 
-// Begin begins the login of a person, whose browser is sent back to redirect. Finishing
-// the attempt connects the account in the place of the one that they had.
-func (at *AccountsAt) Begin(ctx context.Context, who, redirect string) (*Attempt, error) {
-	return at.connecting(who).Begin(ctx, redirect)
+// Begin begins the login of a person, whose browser is sent back to redirect with state,
+// which nobody can guess. Finishing the attempt connects the account in the place of the
+// one that they had.
+func (at *AccountsAt) Begin(ctx context.Context, who, redirect, state string) (*Attempt, error) {
+	return at.connecting(who).begin(ctx, redirect, state)
 }
 
 // LogIn has a person log in, wherever the browser is.

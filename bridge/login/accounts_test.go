@@ -3,8 +3,10 @@ package login_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +32,9 @@ func newOffice(t *testing.T, odd func(*logintest.Server)) *office {
 }
 
 // accounts are those of a new process.
-func (o *office) accounts() *login.AccountsAt {
+func (o *office) accounts() *login.AccountsAt { return o.accountsFor(o.server()) }
+
+func (o *office) accountsFor(s login.Server) *login.AccountsAt {
 	return o.keeper(nil).Accounts(login.AccountsOptions{
 		Configuration: "c1",
 		Open: func(context.Context) (documents.Store, []byte, error) {
@@ -45,13 +49,13 @@ func (o *office) accounts() *login.AccountsAt {
 		Where: func(server, _ string) string {
 			return "connect yours for " + server + " at https://page.example.com/accounts"
 		},
-	}).At(o.server())
+	}).At(s)
 }
 
 func (o *office) connect(at *login.AccountsAt, who, account string) {
 	o.Helper()
 	o.fake.Do(func() { o.fake.Person = account })
-	attempt, err := at.Begin(o.Context(), who, redirect)
+	attempt, err := at.Begin(o.Context(), who, redirect, rand.Text())
 	if err == nil {
 		_, err = attempt.Finish(o.Context(), o.fake.Browse(o, attempt.Link()))
 	}
@@ -157,6 +161,68 @@ func TestEveryPersonHasAnAccount(t *testing.T) {
 	o.wantAccount(at, "bob", "robert@linear")
 	if n := len(o.fake.Requests("/revoke")); n == 0 {
 		t.Error("nothing was revoked")
+	}
+}
+
+// A login that one process began is finished by another, for the same person at the same
+// server.
+func TestAnAccountIsConnectedByAnotherProcess(t *testing.T) {
+	o := newOffice(t, func(s *logintest.Server) {
+		s.Metadata = func(m map[string]any) { m["authorization_response_iss_parameter_supported"] = true }
+		s.Back = func(q url.Values) { q.Set("iss", s.Issuer) }
+	})
+	one, two := o.accounts(), o.accounts()
+	begin := func() (kept []byte, back string) {
+		t.Helper()
+		o.fake.Do(func() { o.fake.Person = "ann@linear" })
+		attempt, err := one.Begin(t.Context(), "ann", redirect, rand.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err = attempt.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		return kept, o.fake.Browse(t, attempt.Link())
+	}
+	finish := func(at *login.AccountsAt, who string, kept []byte, back string) error {
+		attempt, err := at.Continue(who, kept)
+		if err == nil {
+			_, err = attempt.Finish(t.Context(), back)
+		}
+		return err
+	}
+	kept, back := begin()
+	if err := finish(two, "bob", kept, back); !errors.Is(err, login.ErrOther) {
+		t.Errorf("bob finishes what ann began: %v", err)
+	}
+	if err := finish(two, "ann", []byte(`{"person":"ann"}`), back); !errors.Is(err, login.ErrOther) {
+		t.Errorf("with half of what was kept: %v", err)
+	}
+	if _, other := begin(); !errors.Is(finish(two, "ann", kept, other), login.ErrOther) {
+		t.Error("the answer to another attempt is taken")
+	}
+	strange := strings.Replace(back, url.QueryEscape(o.fake.Issuer), "https%3A%2F%2Fother.example", 1)
+	if err := finish(two, "ann", kept, strange); err == nil || !strings.Contains(err.Error(), "of another issuer") {
+		t.Errorf("an answer of another issuer: %v", err)
+	}
+	changed := o.server()
+	changed.ClientID = "by-hand"
+	if err := finish(o.accountsFor(changed), "ann", kept, back); err == nil || !strings.Contains(err.Error(), "configured in another way") {
+		t.Errorf("with another client: %v", err)
+	}
+	o.wantNone(two, "ann")
+	// An issuer that stands in the address as it is belongs to the answer, too.
+	if err := finish(two, "ann", kept, strings.Replace(back[len(redirect):], url.QueryEscape(o.fake.Issuer), o.fake.Issuer, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []*login.AccountsAt{one, two} {
+		o.wantAccount(at, "ann", "ann@linear")
+		o.wantNone(at, "bob")
+	}
+	if alone, err := o.client().Begin(t.Context(), redirect); err != nil {
+		t.Error(err)
+	} else if _, err := alone.Keep(); err == nil {
+		t.Error("a login that all use goes on elsewhere")
 	}
 }
 

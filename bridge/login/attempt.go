@@ -22,7 +22,7 @@ import (
 // An Attempt is a login that waits for the browser to come back.
 type Attempt struct {
 	client   *Client
-	place    *place
+	named    bool // the answer names its issuer
 	record   record
 	link     string
 	redirect string
@@ -37,6 +37,10 @@ type Attempt struct {
 // is configured, and makes the link that the person opens. The browser is sent
 // back to redirect, an address of this machine.
 func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
+	return c.begin(ctx, redirect, rand.Text())
+}
+
+func (c *Client) begin(ctx context.Context, redirect, state string) (*Attempt, error) {
 	if c.server.Credentials {
 		return nil, errors.New("the server is logged in to with the client's own credentials; there is nothing for a person to do")
 	}
@@ -72,7 +76,8 @@ func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
 	if c.server.Scopes == nil && slices.Contains(where.issuer.ScopesSupported, "offline_access") {
 		scopes = union(scopes, []string{"offline_access"}) // for a refresh token
 	}
-	a := &Attempt{client: c, place: where, record: *r, redirect: redirect, state: rand.Text(), verifier: oauth2.GenerateVerifier()}
+	a := &Attempt{client: c, record: *r, redirect: redirect, state: state, verifier: oauth2.GenerateVerifier()}
+	a.named = where.issuer.AuthorizationResponseIssParameterSupported
 	a.record.Scopes = scopes
 	way := oauth2.Config{ClientID: r.Client.ID, RedirectURL: redirect, Scopes: scopes, Endpoint: oauth2.Endpoint{AuthURL: where.issuer.AuthorizationEndpoint}}
 	a.link = way.AuthCodeURL(a.state, oauth2.S256ChallengeOption(a.verifier), oauth2.SetAuthURLParam("resource", r.Resource))
@@ -183,8 +188,8 @@ var ErrOther = errors.New("this is not the answer to the login that waits here")
 // ErrFinished says that an attempt was finished before, or is being finished.
 var ErrFinished = errors.New("this login was already finished")
 
-// Finish takes what the browser came back with, the whole address or what follows
-// its question mark, and gets the tokens. With a state that is not ours it changes
+// Finish takes what the browser came back with, the whole address, or its question mark and
+// what follows, and gets the tokens. With a state that is not ours it changes
 // nothing; with ours the attempt is over, whatever comes of it.
 func (a *Attempt) Finish(ctx context.Context, returned string) (Info, error) {
 	query, err := a.read(returned)
@@ -245,7 +250,7 @@ func (a *Attempt) read(returned string) (url.Values, error) {
 	returned = strings.TrimSpace(returned)
 	if text, ok := strings.CutPrefix(returned, a.redirect); ok {
 		returned = text
-	} else if strings.Contains(returned, "://") {
+	} else if !strings.HasPrefix(returned, "?") && strings.Contains(returned, "://") {
 		return nil, ErrOther
 	}
 	returned, _, _ = strings.Cut(strings.TrimPrefix(returned, "?"), "#")
@@ -261,11 +266,11 @@ func (a *Attempt) read(returned string) (url.Values, error) {
 func (a *Attempt) checkIssuer(iss []string) error {
 	said := a.client.keeper.said
 	switch {
-	case len(iss) == 0 && !a.place.issuer.AuthorizationResponseIssParameterSupported:
+	case len(iss) == 0 && !a.named:
 		return nil
 	case len(iss) == 0:
 		return fmt.Errorf("the answer does not name its issuer, as that of %s should", said(a.record.Issuer))
-	case len(iss) > 1 || iss[0] != a.place.issuer.Issuer:
+	case len(iss) > 1 || iss[0] != a.record.Issuer:
 		return fmt.Errorf("the answer is of another issuer: %s instead of %s", said(strings.Join(iss, ", ")), said(a.record.Issuer))
 	}
 	return nil

@@ -79,7 +79,7 @@ func (cb *Callback) Wait(ctx context.Context, a *Attempt) (Info, error) {
 				http.NotFound(w, r)
 				return
 			}
-			info, err := a.Finish(ctx, r.URL.RawQuery)
+			info, err := a.Finish(ctx, "?"+r.URL.RawQuery)
 			switch {
 			case errors.Is(err, ErrOther):
 				show(w, http.StatusBadRequest, "Not the login that waits here", "Open the link that codemode-bridge printed last.")

@@ -75,7 +75,7 @@ func (s *tables) transact(waiting context.Context, do func(pgx.Tx) error) (xid s
 	}
 	defer t.Rollback(ctx)
 	var n int64
-	if err := t.QueryRow(waiting, "UPDATE heads SET changes = changes + 1 WHERE name = $1 RETURNING changes, pg_current_xact_id()::text", s.watch.head).Scan(&n, &xid); err != nil {
+	if err := t.QueryRow(waiting, "UPDATE heads SET changes = changes + 1 WHERE name = $1 RETURNING changes, "+transaction, s.watch.head).Scan(&n, &xid); err != nil {
 		return xid, classed(err)
 	}
 	if err := do(t); err != nil {
@@ -97,11 +97,11 @@ func (s *tables) settle(ctx context.Context, xid string) error {
 	for until := time.Now().Add(2 * s.o.Patience); ; {
 		status, err := s.status(ctx, xid)
 		switch {
-		case err == nil && status == "committed":
+		case err == nil && status == committed:
 			return nil
 		case err == nil:
 			return unavailable("it was not kept")
-		case time.Now().After(until):
+		case errors.Is(err, errAnotherServer), time.Now().After(until):
 			return err
 		}
 		if !stopwatch.Pause(s.watch.ctx, againAfter) {
@@ -119,7 +119,7 @@ func (s *tables) status(ctx context.Context, xid string) (status string, err err
 	}
 	defer t.Rollback(ctx)
 	if _, err = t.Exec(ctx, "SELECT 1 FROM heads WHERE name = $1 FOR UPDATE", s.watch.head); err == nil {
-		err = t.QueryRow(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", xid).Scan(&status)
+		status, err = statusOf(ctx, t, xid)
 	}
 	return status, classed(err)
 }

@@ -99,7 +99,7 @@ func (t *tx) empty() bool { return t.batch.Len() == 0 && len(t.rows.seqs) == 0 }
 func (t *tx) begin(ctx context.Context) error {
 	var b pgx.Batch
 	b.Queue("BEGIN")
-	b.Queue("UPDATE heads SET changes = changes + 1 WHERE name = 'log' RETURNING changes, pg_current_xact_id()::text")
+	b.Queue("UPDATE heads SET changes = changes + 1 WHERE name = 'log' RETURNING changes, " + transaction)
 	b.Queue("SELECT seq, hash, seal FROM log ORDER BY seq DESC LIMIT 1")
 	b.Queue(ownerLapsed, text(t.owner))
 	r := t.conn.SendBatch(ctx, &b)
@@ -326,7 +326,7 @@ func (db *DB) settle(ctx context.Context, t *tx, lost error) error {
 			return nil
 		case err == nil:
 			return db.failing(fmt.Errorf("%w; nothing of it was kept", lost))
-		case errors.Is(err, ledger.ErrDamaged) || time.Now().After(until):
+		case errors.Is(err, ledger.ErrDamaged), errors.Is(err, errAnotherServer), time.Now().After(until):
 			return db.failing(fmt.Errorf("%w; whether it was kept is not known: %w", lost, err))
 		}
 		select {
@@ -353,19 +353,18 @@ func (db *DB) outcome(ctx context.Context, t *tx) (bool, error) {
 	}
 	defer free.Rollback(ctx)
 	var changes int64
-	var status string
-	if err := free.QueryRow(ctx, "SELECT changes, coalesce(pg_xact_status($1::text::xid8), '') FROM heads WHERE name = 'log' FOR UPDATE", t.xid).Scan(&changes, &status); err != nil {
+	if err := free.QueryRow(ctx, "SELECT changes FROM heads WHERE name = 'log' FOR UPDATE").Scan(&changes); err != nil {
 		return false, classed(err)
 	}
-	// The status was taken before the lock was waited for.
-	if err := free.QueryRow(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", t.xid).Scan(&status); err != nil {
+	status, err := statusOf(ctx, free, t.xid) // now that the lock is had
+	if err != nil && !errors.Is(err, errAnotherServer) {
 		return false, classed(err)
 	}
-	if status != "committed" || changes < t.changed {
+	if status != committed || changes < t.changed {
 		return false, nil
 	}
 	if len(t.rows.seqs) == 0 {
-		return true, nil
+		return err == nil, err
 	}
 	var hash []byte
 	err = free.QueryRow(ctx, "SELECT hash FROM log WHERE seq = $1", t.next.seq).Scan(&hash)

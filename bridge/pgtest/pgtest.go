@@ -81,18 +81,47 @@ func Start(options ...string) (s *Server, err error) {
 	if out, err := made.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("making a database: %w\n%s", err, out)
 	}
+	return s, s.begin(options...)
+}
+
+// begin starts the server for the first time, at a port of its own.
+func (s *Server) begin(options ...string) error {
 	for range 5 { // something else may get the port before the server does
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.Port = l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		if err = s.Restart(options...); err == nil || !strings.Contains(err.Error(), "Address already in use") {
-			return s, err
+			return err
 		}
 	}
-	return nil, errors.New("starting the server: five ports were taken by others")
+	return errors.New("starting the server: five ports were taken by others")
+}
+
+// Standby starts a server that streams from this one, and can only be read until it is
+// promoted.
+func (s *Server) Standby(options ...string) (b *Server, err error) {
+	dir, err := os.MkdirTemp("", "pg")
+	if err != nil {
+		return nil, fmt.Errorf("making the folder of the stand-by: %w", err)
+	}
+	b = &Server{dir: dir, bin: s.bin}
+	defer func(b *Server) {
+		if err != nil {
+			b.Stop()
+		}
+	}(b)
+	if err := own(dir); err != nil {
+		return nil, err
+	}
+	from := b.command("pg_basebackup", "-D", b.Data(), "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", owner, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	from.Env = append(from.Env, "PGPASSWORD="+password)
+	if out, err := from.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("copying the server: %w\n%s", err, out)
+	}
+	return b, b.begin(options...)
 }
 
 // Data is the folder of the server's files.

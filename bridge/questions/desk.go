@@ -179,7 +179,7 @@ func (d *Desk) put(ctx context.Context, from Sender, bridge string, a *Asking, q
 	if !d.shows(next) {
 		return refusal("question %s cannot be shown", q.ID)
 	}
-	_, err = d.o.Store.Update(ctx, r.ID, func(e *approval.StoredRequest) error {
+	renew := func(e *approval.StoredRequest) error {
 		if e.Bridge != bridge {
 			return refusal("question %s is somebody else's", q.ID)
 		}
@@ -191,9 +191,14 @@ func (d *Desk) put(ctx context.Context, from Sender, bridge string, a *Asking, q
 		e.Asked, e.Grown = asked, grown
 		a.judge(q.ID, e)
 		return nil
-	})
+	}
+	_, err = d.o.Store.Update(ctx, r.ID, renew)
 	if errors.Is(err, approval.ErrUnknown) {
-		err = d.o.Store.Put(ctx, next)
+		if err = d.o.Store.Put(ctx, next); err != nil { // another centre may have put it meanwhile
+			if _, there := d.o.Store.Update(ctx, r.ID, renew); !errors.Is(there, approval.ErrUnknown) {
+				err = there
+			}
+		}
 	}
 	return err
 }

@@ -40,6 +40,7 @@ type stage struct {
 	t              *testing.T
 	centre, laptop *approval.Memory
 	desk           *Desk
+	other          *Desk            // of another centre with the same store; nil: there is one
 	broker         *approval.Broker // of the laptop
 	office         *approval.Broker // of the centre
 
@@ -48,6 +49,7 @@ type stage struct {
 	known  *approval.Approvers
 	there  *approval.Approvers
 	asked  int
+	first  []byte        // what the centre was asked first
 	broken error         // the centre cannot be reached
 	change func(*Answer) // of an answer on its way
 	told   []string      // what became of verdicts
@@ -90,7 +92,10 @@ func (s *stage) set(change func()) {
 func (s *stage) ask(ctx context.Context, in, out any) error {
 	s.mu.Lock()
 	s.asked++
-	broken := s.broken
+	desk, broken := s.desk, s.broken
+	if s.other != nil && s.asked%2 == 0 {
+		desk = s.other
+	}
 	s.mu.Unlock()
 	if broken != nil {
 		return broken
@@ -99,7 +104,12 @@ func (s *stage) ask(ctx context.Context, in, out any) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.desk.Ask(ctx, "ann", "Ann", text)
+	s.set(func() {
+		if s.first == nil {
+			s.first = text
+		}
+	})
+	answer, err := desk.Ask(ctx, "ann", "Ann", text)
 	if err != nil {
 		return err
 	}

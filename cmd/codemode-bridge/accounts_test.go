@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// newMirror is a server that wants a login and says who asks: in a tool's answer, and in a
-// resource.
+// newMirror is a server that wants a login and says who asks: in a tool's answer, in a
+// resource, and in names that look like those of fields.
 func newMirror(t *testing.T) *logintest.Server {
 	t.Helper()
 	s := logintest.New(t)
@@ -30,6 +30,10 @@ func newMirror(t *testing.T) *logintest.Server {
 		server := mcp.NewServer(&mcp.Implementation{Name: "mirror", Version: "1"}, nil)
 		server.AddTool(&mcp.Tool{Name: "whoami", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: who}}}, nil
+		})
+		server.AddTool(&mcp.Tool{Name: "projects", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			text := fmt.Sprintf(`{"plans_of_%s": {"open": true}, "by_mail": {"%s@example.com": 1}}`, strings.SplitN(who, "-", 2)[0], who)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 		})
 		server.AddResource(&mcp.Resource{URI: "mirror://me", Name: "me"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "mirror://me", MIMEType: "text/plain", Text: who}}}, nil
@@ -143,6 +147,7 @@ func TestAccountsOfTwoPeople(t *testing.T) {
 		return err == nil && got == `"ann-at-mirror"`
 	})
 	says("ann", asAnn, "ann-at-mirror")
+	nothingLearned(t, "ann", asAnn, asBob)
 	says("bob, who has none", asBob, "the server needs an account of your own: connect it at "+s.page+"/accounts")
 
 	// Nobody finishes what somebody else has begun, whose account would become theirs.
@@ -189,7 +194,31 @@ func TestAccountsOfTwoPeople(t *testing.T) {
 			t.Errorf("the audit log has no %s: %s", want, out)
 		}
 	}
-	nowhere(t, c.home, fake.Secrets())
+	nowhere(t, c.home, append(fake.Secrets(), "plans_of_ann"))
+}
+
+// nothingLearned has somebody read what they have at the mirror, and checks that nobody is
+// shown its names, them included.
+func nothingLearned(t *testing.T, who string, reads *mcp.ClientSession, others ...*mcp.ClientSession) {
+	t.Helper()
+	name := "plans_of_" + who
+	for range 2 {
+		if got, err := eval(t.Context(), reads, `return await codemode.mirror__projects({})`); err != nil || !strings.Contains(got, name) {
+			t.Fatalf("%s reads %s, %v", who, got, err)
+		}
+	}
+	for _, client := range append(others, reads) {
+		for tool, args := range map[string]map[string]any{"get_tools": {}, "search_tools": {"query": "projects"}} {
+			res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			text, err2 := json.Marshal(res)
+			if err != nil || err2 != nil || !strings.Contains(string(text), "mirror__projects") {
+				t.Fatalf("%s: %s, %v, %v", tool, text, err, err2)
+			}
+			if strings.Contains(string(text), name) || strings.Contains(string(text), "observed") || strings.Contains(string(text), "example.com") {
+				t.Errorf("%s shows what %s read: %s", tool, who, text)
+			}
+		}
+	}
 }
 
 // nowhere reports secrets that stand in a file below a folder.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,4 +213,109 @@ func TestALaptopAsksItsCentre(t *testing.T) {
 	if got := centre.says("audit", "query", "--event-type", "answer"); !strings.Contains(got, "request "+waits[0].ID+" yes, once by carol") {
 		t.Errorf("the centre's log: %s", got)
 	}
+}
+
+// The policy of a centre comes down when a laptop enrols, and is in force there, also while
+// the centre is away; what was recorded meanwhile comes up in order.
+func TestACentresPolicy(t *testing.T) {
+	t.Parallel()
+	const token = "cmb_a-token-of-carols"
+	carol := fmt.Sprintf(`"approvals": {"listen": "off", "approvers": [{"name": "carol", "role": "admin", "sha256": "%x"}]}`, sha256.Sum256([]byte(token)))
+	centre := newMachine(t, `{"servers": {}, "centre": {"signingKey": "${CENTRE_KEY}", "policy": "laptops.json"}, `+carol+`}`)
+	policy := filepath.Join(centre.home, "laptops.json")
+	serving{file: policy}.write(t, `{"evaluation": {"defaultProfile": "team", "profiles": {"team": {"denylist": ["utils__*"], "asklist": ["time__now"], "elicitationFallback": "queue"}}}, `+carol+`}`)
+	centre.says("policy", "keygen", filepath.Join(centre.home, "policy.key"))
+	centre.says("policy", "sign", policy, "--key", filepath.Join(centre.home, "policy.key"), "--serial", "7")
+	var at, runs serving
+	at.start(t, centre.command("serve", "--listen", "127.0.0.1:0"))
+	address := strings.TrimSuffix(at.endpoint, "/mcp")
+	ann := newMachine(t, `{"servers": {"time": {"builtin": "time"}, "utils": {"builtin": "utils"}}, "approvals": {"listen": "off"}}`)
+
+	const script = `const say = async f => { try { await f(); return "yes" } catch (e) { return e.message } }
+return [await say(() => codemode.utils__hash({text: "a"})), await say(() => codemode.time__parse({text: "1 March 2026"}))].join("\n")`
+	if got := ann.says("eval", script); got != `"yes\nyes"` {
+		t.Errorf("before: %s", got)
+	}
+	ann.says("enroll", address, "--code", centre.says("laptops", "invite", "ann"))
+	inForce := func(when string) {
+		t.Helper()
+		if got := ann.says("eval", script); !strings.Contains(got, "was not sent: policy denies it") || !strings.HasSuffix(got, `\nyes"`) {
+			t.Errorf("%s: %s", when, got)
+		}
+		if got := ann.says("policy", "list"); !strings.Contains(got, "serial 7") {
+			t.Errorf("%s: %s", when, got)
+		}
+	}
+	inForce("enrolled")
+	runs.start(t, ann.command("serve", "--listen", "127.0.0.1:0"))
+	list := func(has func(laptopRow) bool) laptopRow {
+		t.Helper()
+		for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+			var all []laptopRow
+			if centre.json(&all, "laptops", "list"); len(all) == 1 && has(all[0]) {
+				return all[0]
+			}
+			if time.Now().After(until) {
+				t.Fatalf("the rows do not arrive: %+v", all)
+			}
+		}
+	}
+	before := list(func(l laptopRow) bool { return l.Rows >= 5 && l.Policy == 7 })
+
+	at.kill()
+	inForce("without the centre")
+	runs.kill()
+	runs.start(t, ann.command("serve", "--listen", "127.0.0.1:0"))
+	inForce("started again without the centre")
+	if got := ann.fails("eval", `return await codemode.time__now({})`); !strings.Contains(got, "an approver must allow it, and the centre at "+address+" cannot be asked") {
+		t.Errorf("asking without the centre: %s", got)
+	}
+	runs.kill()
+	var is struct{ Last, Sent, Waiting int64 }
+	if ann.json(&is, "enroll", "--status"); is.Waiting < 10 {
+		t.Errorf("kept for later: %+v", is)
+	}
+
+	at.start(t, centre.command("serve", "--listen", strings.TrimPrefix(address, "http://")))
+	runs.start(t, ann.command("serve", "--listen", "127.0.0.1:0"))
+	list(func(l laptopRow) bool { return l.Rows >= before.Rows+is.Waiting })
+	if got := centre.says("laptops", "verify"); !strings.Contains(got, ": whole, ") {
+		t.Errorf("verify: %s", got)
+	}
+	ours, theirs := runsIn(t, ann.says("audit", "query", "--json", "--limit", "0")), runsIn(t, centre.says("laptops", "export", "ann"))
+	slices.Reverse(ours)                                     // the newest was first
+	if len(theirs) != 4 || !slices.Equal(ours[1:], theirs) { // the first was before it enrolled
+		t.Errorf("the runs of the laptop are %q, and at the centre %q", ours, theirs)
+	}
+}
+
+// A laptopRow is a laptop as the commands of its centre have it.
+type laptopRow struct{ Rows, Last, Waiting, Policy int64 }
+
+// runsIn returns the runs that began in some rows, in their order there: JSON lines, or an
+// array.
+func runsIn(t *testing.T, rows string) (runs []string) {
+	t.Helper()
+	type row struct{ Event, Run string }
+	var all []row
+	if strings.HasPrefix(rows, "[") {
+		if err := json.Unmarshal([]byte(rows), &all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range strings.Split(rows, "\n") {
+		if strings.HasPrefix(line, "{") {
+			var one row
+			if err := json.Unmarshal([]byte(line), &one); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, one)
+		}
+	}
+	for _, one := range all {
+		if one.Event == "run_started" {
+			runs = append(runs, one.Run)
+		}
+	}
+	return runs
 }

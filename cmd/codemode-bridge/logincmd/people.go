@@ -63,19 +63,31 @@ func (p People) List(ctx context.Context, who approval.Approver) (all []login.Co
 }
 
 // Begin begins to connect somebody's account.
-func (p People) Begin(ctx context.Context, who approval.Approver, server, redirect string) (link string, finish func(ctx context.Context, returned string) error, err error) {
+func (p People) Begin(ctx context.Context, who approval.Approver, server, redirect, state string) (link string, keep []byte, err error) {
 	at, err := p.at(p.Config(), server)
 	if err != nil {
 		return "", nil, err
 	}
-	attempt, err := at.Begin(ctx, p.Person(who), redirect)
+	attempt, err := at.Begin(ctx, p.Person(who), redirect, state)
 	if err != nil {
 		return "", nil, err
 	}
-	return attempt.Link(), func(ctx context.Context, returned string) error {
-		_, err := attempt.Finish(ctx, redirect+"?"+returned)
+	keep, err = attempt.Keep()
+	return attempt.Link(), keep, err
+}
+
+// Finish connects the account that somebody began to connect, here or at another bridge.
+func (p People) Finish(ctx context.Context, who approval.Approver, server string, kept []byte, returned string) error {
+	at, err := p.at(p.Config(), server)
+	if err != nil {
 		return err
-	}, nil
+	}
+	attempt, err := at.Continue(p.Person(who), kept)
+	if err != nil {
+		return err
+	}
+	_, err = attempt.Finish(ctx, "?"+returned)
+	return err
 }
 
 // Paste connects somebody's account by a token that they made.

@@ -25,6 +25,7 @@ type installOptions struct {
 	takeOver, print, yes, dry bool
 	noQueue, allowed          bool
 	managed                   bool
+	root                      string // below which the machine's files are; empty: /
 	accept                    cli.Acceptance
 }
 
@@ -78,6 +79,7 @@ func installFlags(con *Bridge, c *cobra.Command, o *installOptions) {
 	f := c.Flags()
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
 	f.BoolVar(&o.managed, "managed", false, "the client's settings for the whole machine, which an administrator writes")
+	f.StringVar(&o.root, "root", "", "with --managed: the `folder` of a machine's files that is being made, such as an image, in place of /")
 	c.MarkFlagsMutuallyExclusive("scope", "managed")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change and make none")
@@ -92,7 +94,11 @@ func clientPlace(con *Bridge, name, scope string) (clients.Place, error) {
 	if !ok {
 		return clients.Place{}, &cli.UsageError{Err: fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(setup.ClientNames(), ", "))}
 	}
-	place, err := c.Place(con.System(), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
+	return placeOn(con.System(), c, clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
+}
+
+func placeOn(s clients.System, c clients.Client, scope clients.Scope) (clients.Place, error) {
+	place, err := c.Place(s, scope)
 	if err != nil {
 		return place, &cli.UsageError{Err: err}
 	}
@@ -110,10 +116,22 @@ func installRecords(con *Bridge) (clients.Records, error) {
 
 // place is the client's file that the options name.
 func (o installOptions) place(con *Bridge, name string) (clients.Place, error) {
+	scope := o.scope
 	if o.managed {
-		return clientPlace(con, name, string(clients.Managed))
+		scope = string(clients.Managed)
 	}
-	return clientPlace(con, name, o.scope)
+	place, err := clientPlace(con, name, scope)
+	if err != nil || o.root == "" {
+		return place, err
+	}
+	s := con.System()
+	if !o.managed || s.OS == "windows" {
+		return place, &cli.UsageError{Err: errors.New("--root is for --managed, on Linux and macOS")}
+	}
+	if s.Root, err = filepath.Abs(o.root); err != nil {
+		return place, con.Refuse(fmt.Errorf("reading --root: %w", err), "")
+	}
+	return placeOn(s, place.Client, clients.Managed)
 }
 
 // install puts the bridge into the file of a client.
@@ -471,7 +489,7 @@ func (con *Bridge) installManaged(name string, o installOptions) error {
 	if !place.Client.Asks {
 		con.Told("%s cannot show questions: they wait for approvers where the profile has \"elicitationFallback\": \"queue\", and are refused elsewhere", place.Client.Title)
 	}
-	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s --managed\n", place.Client.Name)
+	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, o.machine())
 	return nil
 }
 
@@ -499,10 +517,18 @@ func (con *Bridge) managedEntry() ([]string, error) {
 	return command, err
 }
 
+// machine are the flags that say which machine's settings are meant.
+func (o installOptions) machine() string {
+	if o.root == "" {
+		return " --managed"
+	}
+	return " --managed --root " + o.root
+}
+
 // administrator explains an error of writing the settings of a whole machine.
 func (o installOptions) administrator(con *Bridge, command string, err error) error {
 	if !o.managed || !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return con.Refuse(fmt.Errorf("only an administrator may change it: %w", err), "sudo "+con.Typed(command+" --managed")+", or on Windows a terminal that runs as administrator; --print shows what to add")
+	return con.Refuse(fmt.Errorf("only an administrator may change it: %w", err), "sudo "+con.Typed(command+o.machine())+", or on Windows a terminal that runs as administrator; --print shows what to add")
 }
