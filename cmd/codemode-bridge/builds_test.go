@@ -4,11 +4,15 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,17 +32,24 @@ func stamped(t *testing.T, version, worker string) string {
 	return dir
 }
 
-// The windows of a person who updates the programs: those that open after that are served
-// by a bridge of the new version, while the old one goes on until its last window closes;
-// doctor says that they differ. What waits then, the new one takes up.
+// A person updates the programs, under which bridges run.
 func TestTwoBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds the programs again")
 	}
-	older, newer := programs(t), stamped(t, "7.0.2", "7.0.3")
+	newer := stamped(t, "7.0.2", "7.0.3")
+	t.Run("windows", func(t *testing.T) { t.Parallel(); windowsOfTwoBuilds(t, programs(t), newer) })
+	t.Run("serve", func(t *testing.T) { t.Parallel(); servesOfTwoBuilds(t, programs(t), newer) })
+}
+
+// Windows that open after an update are served by a bridge of the new version, while the old
+// one goes on until its last window closes; doctor says that they differ. Meanwhile scripts
+// run in the windows of both, and each call is made once. What waits then, the new one takes up.
+func windowsOfTwoBuilds(t *testing.T, older, newer string) {
+	effects := filepath.Join(t.TempDir(), "effects")
 	h := newHome(t, map[string]any{
-		"servers": map[string]any{"utils": map[string]any{"builtin": "utils"}},
+		"servers": map[string]any{"utils": map[string]any{"builtin": "utils"}, "fake": fakeServer(t, effects, "")},
 		"surface": "full", "runs": map[string]any{"keep": "1h"},
 		"evaluation": map[string]any{"clientPatience": "1s", "defaultProfile": "p", "profiles": map[string]any{"p": map[string]any{"asklist": []string{"utils__hash"}, "elicitationFallback": "queue"}}},
 		"approvals":  map[string]any{"listen": "off", "approvers": []any{json.RawMessage(approverJSON("ann", "admin", annsToken))}},
@@ -73,15 +84,20 @@ func TestTwoBuilds(t *testing.T) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = eval(t.Context(), old, "const a = await codemode.utils__base64_encode({text: 'a'}); return [a, await codemode.utils__hash({text: 'x'})]") // its window closes
+		_, _ = eval(t.Context(), old, "const a = await codemode.fake__write({key: 'waits'}); return [a, await codemode.utils__hash({text: 'x'})]") // its window closes
 	}()
 	var open []struct{ ID, Run string }
 	eventually(t, "nothing is asked", func() bool {
 		return json.Unmarshal([]byte(h.says([]int{0}, "approvals", "list", "--json")), &open) == nil && len(open) == 1
 	})
 	run := open[0].Run
+	ofOld := keepBusy(t, opens(older), "old")
+	ofOld.goesOn(t)
 
 	fresh := opens(newer)
+	ofNew := keepBusy(t, fresh, "new")
+	ofNew.goesOn(t)
+	ofOld.goesOn(t)
 	if got := fresh.InitializeResult().ServerInfo.Version; got != "7.0.2" {
 		t.Errorf("initialize says %s", got)
 	}
@@ -109,6 +125,8 @@ func TestTwoBuilds(t *testing.T) {
 		t.Errorf("doctor says\n%s", said)
 	}
 
+	ofOld.ends(t)
+	ofNew.goesOn(t)
 	if err := old.Close(); err != nil { // once it knows that its run is paused
 		t.Logf("closing: %v", err)
 	}
@@ -126,5 +144,127 @@ func TestTwoBuilds(t *testing.T) {
 	shown, err := of(newer, "runs", "show", run).Output()
 	if err != nil || strings.Count(string(shown), "resumed") != 1 {
 		t.Errorf("%v\n%s", err, shown)
+	}
+	ofNew.goesOn(t)
+	ofNew.ends(t)
+	text, err := os.ReadFile(effects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), `"waits"`); n != 1 {
+		t.Errorf("the call before the one that waited was made %d times", n)
+	}
+	ofOld.madeOnce(t, string(text))
+	ofNew.madeOnce(t, string(text))
+}
+
+// A busy window is one in which one script after another runs, with a call each.
+type busyWindow struct {
+	name   string
+	window *mcp.ClientSession
+	done   atomic.Int64
+	stop   chan struct{}
+	over   chan error
+}
+
+// keepBusy begins with the first script.
+func keepBusy(t *testing.T, window *mcp.ClientSession, name string) *busyWindow {
+	l := &busyWindow{name: name, window: window, stop: make(chan struct{}), over: make(chan error, 1)}
+	go func() {
+		for n := int64(1); ; n++ {
+			if _, err := eval(t.Context(), window, fmt.Sprintf("return await codemode.fake__write({key: '%s %d.'})", name, n)); err != nil {
+				l.over <- fmt.Errorf("script %d of the window %s: %w", n, name, err)
+				return
+			}
+			l.done.Store(n)
+			select {
+			case <-l.stop:
+				l.over <- nil
+				return
+			default:
+			}
+		}
+	}()
+	return l
+}
+
+// goesOn waits until scripts have begun and ended since.
+func (l *busyWindow) goesOn(t *testing.T) {
+	t.Helper()
+	n := l.done.Load()
+	eventually(t, "no script ends in the window "+l.name, func() bool { return l.done.Load() > n+1 || len(l.over) > 0 })
+}
+
+// ends lets the last script end, and closes the window.
+func (l *busyWindow) ends(t *testing.T) {
+	t.Helper()
+	close(l.stop)
+	if err := <-l.over; err != nil {
+		t.Error(err)
+	}
+	if err := l.window.Close(); err != nil {
+		t.Logf("closing: %v", err)
+	}
+}
+
+// madeOnce checks the effects of its calls.
+func (l *busyWindow) madeOnce(t *testing.T, effects string) {
+	t.Helper()
+	for n := range l.done.Load() {
+		if key := fmt.Sprintf("%s %d.", l.name, n+1); strings.Count(effects, key) != 1 {
+			t.Errorf("the call %q was made %d times", key, strings.Count(effects, key))
+		}
+	}
+	if made := int64(strings.Count(effects, `"`+l.name+" ")); made != l.done.Load() {
+		t.Errorf("the window %s has made %d calls, not %d", l.name, made, l.done.Load())
+	}
+}
+
+// While serve of the older version runs, doctor of the new one says to restart it. After that
+// its log, its metrics and initialize say the new version.
+func servesOfTwoBuilds(t *testing.T, older, newer string) {
+	b := &heldBench{commandLine: newCommandLine(t, `{"servers": {"utils": {"builtin": "utils"}}, "approvals": {"listen": "off"}, "log": {"format": "json"}, "metrics": {"listen": "127.0.0.1:0"}}`)}
+	b.serving.file, b.bin = b.commandLine.file, older
+	b.start()
+	b.bin = newer
+	doctor := func() string {
+		out, _, _ := b.run("", "doctor") // the worker of another release is none of its failures
+		return out
+	}
+	if said := doctor(); strings.Count(said, "the bridge that runs is") != 1 || !strings.Contains(said, "this program 7.0.2 (commit c0ffee2)") || !strings.Contains(said, "do: restart serve: the runs that wait go on in the new one") || strings.Contains(said, "close its windows") {
+		t.Errorf("doctor says\n%s", said)
+	}
+	b.stop()
+	said := new(talk)
+	serve := b.program("", "serve", "--listen", "127.0.0.1:0")
+	serve.Stderr = said
+	b.serving.start(t, serve)
+	if said := doctor(); strings.Contains(said, "the bridge that runs is") {
+		t.Errorf("doctor says\n%s", said)
+	}
+	var begins, metrics struct{ Version, Commit, At string }
+	eventually(t, "the log does not say where the metrics are", func() bool {
+		for line := range strings.Lines(said.String()) {
+			for message, into := range map[string]any{`"bridge begins"`: &begins, `"metrics can be read"`: &metrics} {
+				if strings.Contains(line, message) {
+					_ = json.Unmarshal([]byte(line), into) // what it lacks is missed below
+				}
+			}
+		}
+		return metrics.At != ""
+	})
+	if begins.Version != "7.0.2" || begins.Commit != "c0ffee2" {
+		t.Errorf("the log says\n%s", said)
+	}
+	if _, text := request(t, http.DefaultClient, "GET", metrics.At, nil, nil); !strings.Contains(text, fmt.Sprintf("codemode_build_info{commit=%q,go_version=%q,version=%q} 1\n", "c0ffee2", runtime.Version(), "7.0.2")) {
+		t.Errorf("the metrics say\n%s", text)
+	}
+	client, err := b.connect(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if got := client.InitializeResult().ServerInfo.Version; got != "7.0.2" {
+		t.Errorf("initialize says %s", got)
 	}
 }
