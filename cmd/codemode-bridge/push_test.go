@@ -179,9 +179,12 @@ func TestPushToAReceiverThatIsDown(t *testing.T) {
 	bridge.works(t)
 	hook.refuses(t, 0) // so that the bridge has noted what went before
 	acked, _, _ := hook.seen()
-	prune()
-	if kept := h.kept(); kept[0] == 1 || kept[0] > int64(acked+1) {
-		t.Errorf("the receiver has %d rows, and the log %v", acked, kept)
+	would, said := h.says([]int{0}, "audit", "prune", "--keep-rows", "1", "--dry-run"), prune()
+	if kept := h.kept(); kept[0] == 1 || kept[0] > int64(acked+1) || strings.TrimPrefix(would, "would remove") != strings.TrimPrefix(said, "removed") {
+		t.Errorf("the receiver has %d rows, and the log %v: %s%s", acked, kept, would, said)
+	}
+	if said := h.talk.String(); strings.Count(said, "not everybody who gets them (audit.push, or a centre) has acknowledged them") != 2 {
+		t.Errorf("it says\n%s", said)
 	}
 	if said := h.says([]int{1}, "doctor"); !strings.Contains(said, "answered 503") || !strings.Contains(said, "records are kept here until it takes them") {
 		t.Errorf("doctor says\n%s", said)
