@@ -18,12 +18,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// stampedDocs is where the documents of stamped programs are.
+const stampedDocs = "https://docs.example.com/7"
+
 // stamped builds the programs as a release of a version, the worker as one of another.
 func stamped(t *testing.T, version, worker string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for program, as := range map[string]string{"codemode-bridge": version, "codemode-worker": worker} {
-		build := exec.Command("go", "build", "-ldflags", "-s -w -X main.version="+as+" -X main.commit=c0ffee"+as[len(as)-1:], "-o", dir+string(filepath.Separator), "../"+program)
+		build := exec.Command("go", "build", "-ldflags", "-s -w -X main.version="+as+" -X main.commit=c0ffee"+as[len(as)-1:]+" -X main.docs="+stampedDocs, "-o", dir+string(filepath.Separator), "../"+program)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building %s %s: %v\n%s", program, version, err, out)
@@ -41,6 +44,7 @@ func TestTwoBuilds(t *testing.T) {
 	newer := stamped(t, "7.0.2", "7.0.3")
 	t.Run("windows", func(t *testing.T) { t.Parallel(); windowsOfTwoBuilds(t, programs(t), newer) })
 	t.Run("serve", func(t *testing.T) { t.Parallel(); servesOfTwoBuilds(t, programs(t), newer) })
+	t.Run("documents", func(t *testing.T) { t.Parallel(); documentsOfABuild(t, newer) })
 }
 
 // Windows that open after an update are served by a bridge of the new version, while the old
@@ -266,5 +270,25 @@ func servesOfTwoBuilds(t *testing.T, older, newer string) {
 	defer client.Close()
 	if got := client.InitializeResult().ServerInfo.Version; got != "7.0.2" {
 		t.Errorf("initialize says %s", got)
+	}
+}
+
+// What a release says names the address of its documents.
+func documentsOfABuild(t *testing.T, program string) {
+	c := newCommandLine(t, `{"servers": {"utils": {"builtin": "utils"}}, "audit": {"push": {"webhook": {"url": "http://127.0.0.1:1", "secret": "0123456789abcdef"}}}}`)
+	c.bin = program
+	if said, _, _ := c.run("", "doctor"); !strings.Contains(said, "do: records are kept here until it takes them; "+stampedDocs+"/docs/deploy/push.html says what it gets\n") {
+		t.Errorf("doctor says\n%s", said)
+	}
+	if _, said, code := c.run("", "laptops", "invite", "ann"); code != 3 || !strings.Contains(said, "makes it one; "+stampedDocs+"/docs/laptops.html says more\n") {
+		t.Errorf("laptops invite says %d\n%s", code, said)
+	}
+	if err := os.WriteFile(c.file, []byte(`{"http": {"listn": "x"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check"}, {"eval", "1"}} {
+		if _, said, code := c.run("", args...); code != 3 || !strings.Contains(said, "hint: codemode-bridge config explain http says what can stand there, and so does "+stampedDocs+"/docs/reference/config.html#http\n") {
+			t.Errorf("%q says %d\n%s", args, code, said)
+		}
 	}
 }
