@@ -106,9 +106,10 @@ soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 la
 bench: build ## what is promised about speed, beside direct calls of the same minute: a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge $(if $(PAGE),-page $(PAGE))
 
-bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, store, replay, worker
+bench-parts: ## Go benchmarks of what bench measures as a whole: policy, gate, store, metrics, traces, replay, worker
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal|Open' ./bridge/sqlstore
+	$(GO) test -run '^$$' -bench 'Record|Run' ./bridge/metrics ./cmd/codemode-bridge/telemetry
 	$(GO) test -run '^$$' -bench 'Replay|Resume|Message' ./bridge ./bridge/rpc
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip|Decode' ./sandbox/worker ./sandbox/source ./sandbox/values
 

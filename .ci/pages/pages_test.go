@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"codemode-bridge/docs/reference"
 )
 
 // The repository's documents make pages whose links all lead somewhere, with an address
@@ -40,9 +42,55 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s has a script, or Markdown that was not rendered", name)
 		}
 	}
+	for name, anchors := range map[string][]string{"config.html": keyAnchors(), "cli.html": commandAnchors(t)} {
+		text, err := os.ReadFile(filepath.Join(out, "docs", "reference", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, anchor := range anchors {
+			if n := strings.Count(string(text), ` id="`+anchor+`"`); n != 1 {
+				t.Errorf("%s has %d places that are called #%s", name, n, anchor)
+			}
+		}
+	}
 	if err := write(filepath.Join("..", ".."), out); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("written over: %v", err)
 	}
+}
+
+// keyAnchors are those that `config explain` names: of each object, and of each of its keys.
+func keyAnchors() (all []string) {
+	for i := range reference.Sections {
+		s := &reference.Sections[i]
+		all = append(all, s.Slug())
+		for _, k := range s.Keys {
+			all = append(all, reference.KeyAnchor(s.Path, k.Name))
+		}
+	}
+	return all
+}
+
+// commandAnchors are those of the commands in the tables of the reference.
+func commandAnchors(t *testing.T) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, within := regexp.MustCompile("^\\| `([a-z][^`]*)`"), false
+	for line := range strings.Lines(string(text)) {
+		if within = strings.HasPrefix(line, "|") && (within || strings.HasPrefix(line, "| command |")); !within {
+			continue
+		}
+		if is := row.FindStringSubmatch(line); is != nil {
+			all = append(all, reference.CommandAnchor(is[1]))
+		}
+	}
+	if len(all) < 50 {
+		t.Errorf("the reference has only the commands %q", all)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // What leads nowhere is found, whatever it is.

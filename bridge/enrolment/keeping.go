@@ -36,29 +36,43 @@ func (k *keeping) Shared() bool {
 
 // Prune removes old rows that the centre has.
 func (k *keeping) Prune(ctx context.Context, before time.Time) (int64, error) {
+	from, err := k.unconfirmed(ctx, before)
+	if err != nil {
+		return 0, err
+	}
+	return k.Book.Prune(ctx, from)
+}
+
+// KeptFrom is as in [ledger.KeptFrom].
+func (k *keeping) KeptFrom(ctx context.Context, before time.Time) (time.Time, error) {
+	from, err := k.unconfirmed(ctx, before)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return ledger.KeptFrom(ctx, k.Book, from)
+}
+
+// unconfirmed is the time of the first row that the centre has not confirmed, if that is
+// earlier than before.
+func (k *keeping) unconfirmed(ctx context.Context, before time.Time) (time.Time, error) {
 	_, err := k.folder.Enrolment()
 	if errors.Is(err, ErrNotEnrolled) {
-		return k.Book.Prune(ctx, before)
+		return before, nil
 	}
 	sent, unread := k.folder.Sent()
 	if err = errors.Join(err, unread); err != nil {
-		return 0, fmt.Errorf("it is not known what the centre has: %w", err)
+		return time.Time{}, fmt.Errorf("it is not known what the centre has: %w", err)
 	}
 	store, links, err := k.LinksAfter(ctx, sent.Head.Seq, 1, 1)
 	if err == nil && store != sent.Head.Store { // a new log, of which the centre has nothing
 		_, links, err = k.LinksAfter(ctx, 0, 1, 1)
 	}
-	if err != nil {
-		return 0, err
+	if err != nil || len(links) == 0 {
+		return before, err
 	}
-	if len(links) > 0 {
-		first, err := ledger.Decode(links[0].Body)
-		if err != nil {
-			return 0, err
-		}
-		if first.Time.Before(before) {
-			before = first.Time
-		}
+	first, err := ledger.Decode(links[0].Body)
+	if err == nil && first.Time.Before(before) {
+		before = first.Time
 	}
-	return k.Book.Prune(ctx, before)
+	return before, err
 }

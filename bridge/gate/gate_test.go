@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	spans "codemode-bridge/bridge/trace"
 	"codemode-bridge/profiles"
 )
 
@@ -339,7 +340,7 @@ func TestSecretsStayOutOfRecords(t *testing.T) {
 }
 
 // BenchmarkCall is what the gate adds to a call: freezing, deciding, checking
-// the arguments and two records that go nowhere.
+// the arguments and two records that go nowhere; without and with spans of its steps.
 func BenchmarkCall(b *testing.B) {
 	set, problems := profiles.Parse(supervised(profiles.ProfileSpec{Asklist: []string{"mail__*"}}))
 	if len(problems) > 0 {
@@ -347,17 +348,44 @@ func BenchmarkCall(b *testing.B) {
 	}
 	g := New(&View{Profiles: set, Complete: true, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 		{Name: "read", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)}}}})},
-		Options{Caller: &fakeCaller{reply: okReply}, Recorder: ledger.Log{Handler: slog.DiscardHandler}})
-	r, err := g.Begin(b.Context(), Origin{ID: "r", Profile: "p"}, nil)
-	if err != nil {
-		b.Fatal(err)
+		Options{Caller: callerFunc(func(context.Context) {}), Recorder: ledger.Log{Handler: slog.DiscardHandler}})
+	tracer := spans.New(spans.Options{Exporter: noSpans{}, Passes: func(string) bool { return true }})
+	for name, span := range map[string]*spans.Run{"untraced": nil, "traced": tracer.Begin(b.Context(), spans.Origin{Run: "r"})} {
+		b.Run(name, func(b *testing.B) {
+			r, err := g.Begin(b.Context(), Origin{ID: "r", Profile: "p", Span: span.Step()}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			call := Call{Name: "fs__read", Args: json.RawMessage(`{"path":"/tmp/a/file/of/some/length.txt"}`)}
+			b.ReportAllocs()
+			for b.Loop() {
+				call.Number++
+				if _, err := g.Call(b.Context(), r, call); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
-	call := Call{Name: "fs__read", Args: json.RawMessage(`{"path":"/tmp/a/file/of/some/length.txt"}`)}
-	for b.Loop() {
-		call.Number++
-		if _, err := g.Call(b.Context(), r, call); err != nil {
-			b.Fatal(err)
+}
+
+// noSpans exports nothing: what making spans costs is measured where they are made.
+type noSpans struct{}
+
+func (noSpans) Start(spans.Start) spans.Span   { return noSpans{} }
+func (noSpans) Context() (c spans.Context)     { return c }
+func (noSpans) End(string, ...spans.Attribute) {}
+
+// The steps of a call that is not traced allocate nothing for that.
+func TestUntracedStepsCostNothing(t *testing.T) {
+	c, r := &call{tool: &catalog.Tool{Server: "fs"}}, &Run{}
+	allocs := testing.AllocsPerRun(1000, func() {
+		for _, step := range []string{stepDecide, stepWait, c.method()} {
+			_, end := c.span(t.Context(), r, step)
+			end("done")
 		}
+	})
+	if allocs != 0 {
+		t.Errorf("they allocate %v times", allocs)
 	}
 }
 

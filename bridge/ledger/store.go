@@ -83,6 +83,17 @@ type Store interface {
 	Close() error
 }
 
+// KeptFrom returns the time from which on a store's Prune(before) leaves all rows: before, or
+// earlier if others have to get rows first.
+func KeptFrom(ctx context.Context, s Store, before time.Time) (time.Time, error) {
+	if k, ok := s.(interface {
+		KeptFrom(ctx context.Context, before time.Time) (time.Time, error)
+	}); ok {
+		return k.KeptFrom(ctx, before)
+	}
+	return before, nil
+}
+
 // A Row is a record with its place in the chain.
 type Row struct {
 	Seq    int64 // from 1, without gaps

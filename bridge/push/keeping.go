@@ -37,30 +37,39 @@ func (k *keeping) Shared() bool {
 
 // Prune removes old rows that all sinks have.
 func (k *keeping) Prune(ctx context.Context, before time.Time) (int64, error) {
+	from, err := k.KeptFrom(ctx, before)
+	if err != nil {
+		return 0, err
+	}
+	return k.Book.Prune(ctx, from)
+}
+
+// KeptFrom is as in [ledger.KeptFrom].
+func (k *keeping) KeptFrom(ctx context.Context, before time.Time) (time.Time, error) {
 	from, closed, err := k.open(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("it is not known what was pushed: %w", err)
+		return time.Time{}, fmt.Errorf("it is not known what was pushed: %w", err)
 	}
 	defer closed()
 	s, err := read(ctx, from)
 	if err != nil {
-		return 0, err
+		return time.Time{}, err
 	}
 	for _, name := range k.sinks {
 		_, rows, err := batch(ctx, k, s.Sinks[name])
 		if err != nil {
-			return 0, err
+			return time.Time{}, err
 		}
 		if len(rows) == 0 {
 			continue
 		}
 		first, err := ledger.Decode(rows[0].Body)
 		if err != nil {
-			return 0, err
+			return time.Time{}, err
 		}
 		if first.Time.Before(before) {
 			before = first.Time
 		}
 	}
-	return k.Book.Prune(ctx, before)
+	return ledger.KeptFrom(ctx, k.Book, before)
 }

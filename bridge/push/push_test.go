@@ -259,11 +259,14 @@ func TestPruneKeepsWhatWasNotPushed(t *testing.T) {
 		}
 		closed := 0
 		kept := Keeping(b, row.sinks, func(context.Context) (documents.Store, func(), error) { return from, func() { closed++ }, nil })
+		if from, err := ledger.KeptFrom(t.Context(), kept, began.Add(8*time.Minute)); err != nil || !from.Equal(began.Add(time.Duration(row.want)*time.Minute)) {
+			t.Errorf("%s: rows stay from %v on, %v", row.name, from, err)
+		}
 		n, err := kept.Prune(t.Context(), began.Add(8*time.Minute))
 		if err != nil || n != row.want {
 			t.Errorf("%s: %d rows were pruned, %v, want %d", row.name, n, err, row.want)
 		}
-		if len(row.sinks) > 0 && closed != 1 {
+		if len(row.sinks) > 0 && closed != 2 {
 			t.Errorf("%s: the documents were closed %d times", row.name, closed)
 		}
 	}

@@ -25,7 +25,7 @@ const (
 )
 
 // ErrLapsed refuses what a replica may not do now: another may be doing it.
-var ErrLapsed = errors.New("this bridge could not tell the store in time that it is alive, so that another one may have taken over what it does; it goes on when it has (see docs/store.md)")
+var ErrLapsed = errors.New("this bridge could not tell the store in time that it is alive, so that another one may have taken over what it does; it goes on when it has")
 
 // A Keeper keeps this process alive among the replicas, and knows whether it is. It
 // judges by no clock that tells the time of day.

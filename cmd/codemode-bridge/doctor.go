@@ -68,7 +68,7 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	if !con.JSON {
 		fmt.Fprintf(con.Out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, con.HomeShort(path))
 	}
-	all := []doctor.Finding{}
+	all, named := []doctor.Finding{}, documents()
 	for _, area := range up.Areas() {
 		if area.Slow != "" && up.Usable() {
 			con.Step(area.Slow)
@@ -76,6 +76,9 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 		found := area.Check(ctx)
 		if err := context.Cause(ctx); err != nil {
 			return err
+		}
+		for i := range found {
+			found[i].Do = named.In(found[i].Do)
 		}
 		if !con.JSON {
 			out.Area(area.Name, found)

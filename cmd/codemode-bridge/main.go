@@ -157,7 +157,7 @@ func (con *console) exitCode(err error) int {
 	case errors.As(err, &problems):
 		fmt.Fprintln(con.Err, problems)
 		fmt.Fprintf(con.Err, "codemode-bridge: the configuration has %s\n", cli.Count(len(problems), "mistake"))
-		con.hint(explaincmd.Hint(problems))
+		con.hint(documents().Hint(problems))
 		return cli.ExitConfig
 	case errors.As(err, &setup):
 		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
@@ -178,7 +178,7 @@ func (con *console) exitCode(err error) int {
 // hint prints what to do, if there is something.
 func (con *console) hint(hint string) {
 	if hint != "" {
-		fmt.Fprintf(con.Err, "hint: %s\n", hint)
+		fmt.Fprintf(con.Err, "hint: %s\n", documents().In(hint))
 	}
 }
 

@@ -3,9 +3,11 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -149,12 +151,17 @@ func TestRealMetrics(t *testing.T) {
 	}
 
 	const token = "s3cret-of-the-metrics"
-	at, faulty := freeAddress(t), faultyUpstream(t)
+	at, faulty, hook := freeAddress(t), faultyUpstream(t), newReceiver(t)
+	hook.is(true, false)
+	push, err := json.Marshal(hook.push())
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := func(level string) string {
 		return fmt.Sprintf(`{"servers": {"down": {"command": "false"}, "faulty": {"url": %q}, "lost": {"url": %q, "timeout": "200ms"}},
 			"evaluation": {"defaultProfile": "work", "profiles": {"work": {"asklist": ["lost__fail"]}}},
 			"sandbox": {"workers": 2, "warm": 0, "cpu": "50ms"}, "approvals": {"listen": "off"}, "log": {"level": %q},
-			"metrics": {"listen": %q, "token": %q, "tools": 10}}`, faulty, faulty, level, at, token)
+			"metrics": {"listen": %q, "token": %q, "tools": 10}, "audit": {"push": %s}}`, faulty, faulty, level, at, token, push)
 	}
 	bridge := serve(t, config("info"))
 	p := startPrometheus(t, at, token)
@@ -186,7 +193,7 @@ func TestRealMetrics(t *testing.T) {
 			run(faults, `await codemode.lost__hang({})`)
 		}
 	}()
-	p.await(t, "CodemodeServerDown", "CodemodeCallsFailing", "CodemodeCallsUnknown", "CodemodeQuestionsWaiting", "CodemodeWorkersKilled")
+	p.await(t, "CodemodeServerDown", "CodemodeCallsFailing", "CodemodeCallsUnknown", "CodemodeQuestionsWaiting", "CodemodeWorkersKilled", "CodemodePushStalled")
 	enough()
 	<-over
 
@@ -201,7 +208,11 @@ func TestRealMetrics(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	check := exec.Command(promtool, "check", "metrics")
-	check.Stdin = answer.Body
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.Contains(string(text), `codemode_push_waiting_records{to="webhook"} `) {
+		t.Errorf("nothing waits to be pushed: %v\n%s", err, text)
+	}
+	check.Stdin = bytes.NewReader(text)
 	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}

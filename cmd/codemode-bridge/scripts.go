@@ -18,7 +18,7 @@ import (
 // checks are the commands that check the configuration, and show its saved scripts.
 func checks(con *console) *checkcmd.Bridge {
 	return &checkcmd.Bridge{
-		Console: &con.Console, Shown: con.shown, Load: con.load,
+		Console: &con.Console, Documents: documents(), Shown: con.shown, Load: con.load,
 		From: func(file string) { con.configPath = file },
 		Secrets: func(ctx context.Context, cfg *config.Config) (*config.Config, error) {
 			return con.withSecrets(ctx, cfg)

@@ -125,18 +125,16 @@ func (l *Log) prune() *cobra.Command {
 			}
 			before := time.Now().Add(-old)
 			return l.write(c.Context(), func(ctx context.Context, store ledger.Book) error {
-				verb, n := "removed", int64(0)
+				verb := "removed"
+				if dry {
+					verb = "would remove"
+				}
 				if byRows {
 					if before, err = recorder.TimeOfNewest(ctx, store, rows); err != nil {
 						return fmt.Errorf("reading the audit log: %w", err)
 					}
 				}
-				if dry {
-					verb = "would remove"
-					n, err = audit.Prunable(ctx, store, before)
-				} else {
-					n, err = store.Prune(ctx, before)
-				}
+				n, err := l.remove(ctx, store, before, dry)
 				if err != nil {
 					return fmt.Errorf("pruning the audit log: %w", err)
 				}
@@ -161,6 +159,23 @@ func (l *Log) prune() *cobra.Command {
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
 	l.JSONFlag(c)
 	return c
+}
+
+// remove removes the rows from before a time, or only counts them, and says if some stay.
+func (l *Log) remove(ctx context.Context, store ledger.Book, before time.Time, dry bool) (n int64, err error) {
+	kept, err := ledger.KeptFrom(ctx, store, before)
+	switch {
+	case err != nil:
+		return 0, err
+	case dry:
+		n, err = audit.Prunable(ctx, store, kept)
+	default:
+		n, err = store.Prune(ctx, before)
+	}
+	if err == nil && kept.Before(before) {
+		fmt.Fprintf(l.Err, "hint: rows from %s on stay: not everybody who gets them (audit.push, or a centre) has acknowledged them; codemode-bridge doctor says more\n", kept.Local().Format(time.DateTime))
+	}
+	return n, err
 }
 
 // fingerprint finds a secret that the log hides.

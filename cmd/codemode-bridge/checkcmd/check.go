@@ -19,6 +19,7 @@ import (
 // A Bridge is what the commands need of the program.
 type Bridge struct {
 	*cli.Console
+	Documents explaincmd.Documents
 
 	From  func(file string)        // has Load read this file
 	Shown func(file string) string // a path as the person wrote it
@@ -132,7 +133,7 @@ func (con *Bridge) mistaken(err error) error {
 	} else {
 		fmt.Fprintln(con.Out, problems)
 		fmt.Fprintln(con.Err, cli.Count(len(problems), "mistake"))
-		if hint := explaincmd.Hint(problems); hint != "" {
+		if hint := con.Documents.Hint(problems); hint != "" {
 			fmt.Fprintln(con.Err, "hint: "+hint)
 		}
 	}

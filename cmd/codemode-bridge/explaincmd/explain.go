@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"codemode-bridge/bridge/config"
@@ -64,9 +65,21 @@ func (d Documents) Help(root *cobra.Command) {
 	root.SetUsageTemplate(strings.TrimRight(root.UsageTemplate(), "\n") + "\n\nMore: {{documented .}}\n")
 }
 
+// document is one of the repository's in a text of ours, such as docs/install.md.
+var document = regexp.MustCompile(`(^|[ (])(docs/[a-z/-]+)\.md\b`)
+
+// In is a hint in which documents have their addresses: texts name them as the repository
+// has them.
+func (d Documents) In(hint string) string {
+	if d.Base == "" {
+		return hint
+	}
+	return document.ReplaceAllString(hint, "${1}"+strings.ReplaceAll(d.Base, "$", "$$")+"/${2}.html")
+}
+
 // Hint says how to learn what can stand where the first of some mistakes is. It is
 // empty for mistakes that are in no key.
-func Hint(problems config.Problems) string {
+func (d Documents) Hint(problems config.Problems) string {
 	for _, p := range problems {
 		if p.Path == "" {
 			continue
@@ -79,7 +92,11 @@ func Hint(problems config.Problems) string {
 		if path == "" {
 			return "codemode-bridge config explain lists the keys"
 		}
-		return "codemode-bridge config explain " + path + " says what can stand there"
+		hint := "codemode-bridge config explain " + path + " says what can stand there"
+		if d.Base != "" {
+			hint += ", and so does " + d.Key(s, key)
+		}
+		return hint
 	}
 	return ""
 }

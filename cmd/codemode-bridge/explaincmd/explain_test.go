@@ -52,14 +52,39 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestHint(t *testing.T) {
-	for path, want := range map[string]string{
-		"/servers/a/comand": "codemode-bridge config explain servers.NAME says what can stand there",
-		"/http/listen":      "codemode-bridge config explain http.listen says what can stand there",
-		"/nothing":          "codemode-bridge config explain lists the keys",
-		"":                  "",
+	there := Documents{"https://example.com/x"}
+	for path, want := range map[string]struct{ hint, at string }{
+		"/servers/a/comand": {"codemode-bridge config explain servers.NAME says what can stand there", "serversname"},
+		"/http/listen":      {"codemode-bridge config explain http.listen says what can stand there", "key-http.listen"},
+		"/nothing":          {"codemode-bridge config explain lists the keys", ""},
+		"":                  {},
 	} {
-		if got := Hint(config.Problems{{Path: path}}); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
+		if got := (Documents{}).Hint(config.Problems{{Path: path}}); got != want.hint {
+			t.Errorf("%q: %q, want %q", path, got, want.hint)
+		}
+		if want.at != "" {
+			want.hint += ", and so does https://example.com/x/docs/reference/config.html#" + want.at
+		}
+		if got := there.Hint(config.Problems{{Path: path}}); got != want.hint {
+			t.Errorf("%q: %q, want %q", path, got, want.hint)
+		}
+	}
+}
+
+// The documents that a hint names have their addresses, and files of others do not.
+func TestHintsNameAddresses(t *testing.T) {
+	there := Documents{"https://example.com/$1"}
+	for hint, want := range map[string]string{
+		"start that release again: docs/install.md, Going back":          "start that release again: https://example.com/$1/docs/install.html, Going back",
+		"docs/deploy/push.md says what it gets (docs/deploy/tls.md)":     "https://example.com/$1/docs/deploy/push.html says what it gets (https://example.com/$1/docs/deploy/tls.html)",
+		"look at /home/ann/docs/install.md, my-docs/a.md and docs/a.mdx": "look at /home/ann/docs/install.md, my-docs/a.md and docs/a.mdx",
+		"": "",
+	} {
+		if got := there.In(hint); got != want {
+			t.Errorf("%q: %q, want %q", hint, got, want)
+		}
+		if got := (Documents{}).In(hint); got != hint {
+			t.Errorf("%q: %q without an address", hint, got)
 		}
 	}
 }

@@ -3,9 +3,11 @@ package telemetry
 import (
 	"bytes"
 	"encoding/hex"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -161,5 +163,35 @@ func TestPassing(t *testing.T) {
 	cfg = &config.Config{Servers: map[string]*config.Server{"plain": {Type: config.KindStdio, Trace: new(false)}}}
 	if p.To("plain") {
 		t.Error("a changed configuration is not looked at")
+	}
+}
+
+// BenchmarkRun is what tracing adds to a run with one call: four spans, which a collector
+// that takes everything gets in the background.
+func BenchmarkRun(b *testing.B) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer collector.Close()
+	b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	for name, env := range map[string]map[string]string{"off": {}, "on": {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}} {
+		b.Run(name, func(b *testing.B) {
+			e, tracer, err := Open(b.Context(), Options{Getenv: func(name string) string { return env[name] }, Logger: slog.New(slog.DiscardHandler), Passes: func(string) bool { return true }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				r := tracer.Begin(b.Context(), trace.Origin{Run: "r1", Session: "s1", Profile: "work"})
+				r.Starts()
+				r.Previewed()
+				if step := r.Step(); step != nil {
+					_, decided := step(b.Context(), trace.Decide, "notes", "read", 1)
+					decided("allow")
+					_, called := step(b.Context(), trace.Call, "notes", "read", 1)
+					called("done")
+				}
+				r.End("done")
+			}
+		})
 	}
 }
