@@ -171,6 +171,13 @@ func TestBookForgets(t *testing.T) {
 	other.Add(handles, at.Add(4*time.Second), somePage)
 	one.Clear(ann, at, at.Add(4*time.Second))
 	forgotten("again, as a run that goes on does", at.Add(5*time.Second))
+	bob := Key("", true, "bob", "")
+	other.Add(bob, at.Add(5*time.Second), someNotes)
+	one.Clear(bob, at.Add(5*time.Second), at.Add(5*time.Second))
+	other.Add(bob, at.Add(5*time.Second+lookAgain/2), somePage) // before it knows
+	if got := NewBook(s).Of(bob, at.Add(6*time.Second)); len(got) != 1 || got[0].From != "web__get" {
+		t.Errorf("another bridge puts back %+v", got)
+	}
 	if got := one.Of(handles, at.Add(6*time.Second)); len(got) != 2 {
 		t.Errorf("what a handle stands for: %+v", got)
 	}
@@ -190,9 +197,6 @@ func TestBookReadsWhatWasForgotten(t *testing.T) {
 	other.Add(ann, at, someNotes)
 	one.Clear(ann, at.Add(100*time.Millisecond), at.Add(100*time.Millisecond))
 	other.Add(ann, at.Add(500*time.Millisecond), someNotes) // which it has, as far as it knows
-	for i := range maxAlike {
-		other.Add(ann, at.Add(600*time.Millisecond), Mark{From: fmt.Sprint("notes__read", i), Labels: someNotes.Labels})
-	}
 	if got := other.Of(ann, at.Add(2*time.Second)); len(got) == 0 {
 		t.Error("there it is forgotten")
 	}
