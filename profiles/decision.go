@@ -159,6 +159,9 @@ type Decision struct {
 	Remember bool `json:"remember,omitempty"`
 	// RequireReason reports whether a verdict needs a reason. Only with Ask.
 	RequireReason bool `json:"requireReason,omitempty"`
+	// Context reports that people are asked because of what was read before, so that whoever says
+	// yes may have that forgotten. Only with Ask.
+	Context bool `json:"context,omitempty"`
 	// Quorums must all be met; without any, one approval is enough. Only with Ask.
 	Quorums []Quorum `json:"quorums,omitempty"`
 	// Fallback is what to do when the client cannot ask. Only with Ask; never
@@ -342,6 +345,13 @@ func Stricter(a, b Decision) Decision {
 		d.Quorums = tidyQuorums(slices.Concat(a.Quorums, b.Quorums))
 		d.Fallback = min(a.Fallback, b.Fallback)
 	}
+	d.Context = d.Disposition == Ask && (a.Context || b.Context)
 	d.limitFallback()
 	return d
+}
+
+// MayForget reports whether who says yes may have what was read before forgotten with it: people
+// are asked because of that, and one yes of one person is enough.
+func (d Decision) MayForget() bool {
+	return d.Context && !d.Manual && len(d.Quorums) == 0 && d.Risk < Critical
 }

@@ -181,6 +181,7 @@ func (t *tally) tryFlows() error {
 			detail += " before, and " + t.facts.path + " is " + f.to
 		}
 		t.carried = t.carried || f.content && f.says == Ask
+		t.context = t.context || !f.content && f.says == Ask
 		t.add(Reason{Kind: KindFlow, Disposition: f.says, Profile: f.profile, Rule: f.label, Text: f.reason, Undecided: is == undecided, Detail: f.from + ": " + detail})
 	}
 	return nil
@@ -217,8 +218,24 @@ func (p *Profile) Flows() (content, context bool) {
 	return content, context
 }
 
+// askedInContext reports whether people are asked because of what was read before.
+func (t *tally) askedInContext() bool {
+	return t.call.Flow != nil && len(t.call.Flow.Context) > 0 && (t.context || slices.ContainsFunc(t.applied, func(r applied) bool {
+		return r.action.disposition() == Ask && slices.Contains(flowReads(r.when), "flow.context")
+	}))
+}
+
 // flowReads returns which variables about flows the expressions of a rule look at.
-func (r *rule) flowReads() (all []string) {
+func (r *rule) flowReads() []string {
+	all := flowReads(r.when)
+	for _, c := range r.checks {
+		all = append(all, c.flows...)
+	}
+	return all
+}
+
+// flowReads returns which of them a condition looks at.
+func flowReads(when condition) (all []string) {
 	var look func(c condition)
 	look = func(c condition) {
 		switch c := c.(type) {
@@ -230,10 +247,7 @@ func (r *rule) flowReads() (all []string) {
 			}
 		}
 	}
-	look(r.when)
-	for _, c := range r.checks {
-		all = append(all, c.flows...)
-	}
+	look(when)
 	return all
 }
 

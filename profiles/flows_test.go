@@ -77,6 +77,42 @@ func TestFlowsInExpressions(t *testing.T) {
 	}
 }
 
+// Who is asked because of what was read before may have it forgotten: with a yes of their own, to a call that
+// needs no more than that.
+func TestAskedInContext(t *testing.T) {
+	before := FlowFacts{Labels: has("external"), Context: []FlowFact{{Labels: has("private"), Says: "notes__read was read"}}, Content: []FlowFact{{Labels: has("private"), Says: "x"}}}
+	nothing := FlowFacts{Labels: has("external")}
+	for _, row := range []struct {
+		name, profile  string
+		facts          FlowFacts
+		context, mayBe bool
+	}{
+		{"a flow", `{"flows": [{"from": "private", "to": "external", "action": "ask", "by": "context"}]}`, before, true, true},
+		{"a flow by content", `{"flows": [{"from": "private", "to": "external", "action": "ask", "by": "content"}]}`, before, false, false},
+		{"a rule", `{"rules": [{"tools": ["*"], "when": "'private' in flow.context", "action": "ask"}]}`, before, true, true},
+		{"a rule, with another condition", `{"rules": [{"tools": ["*"], "effects": ["send"], "when": "'private' in flow.context", "action": "ask"}]}`, before, true, true},
+		{"a rule that does not apply", `{"asklist": ["*"], "rules": [{"tools": ["*"], "when": "'hr' in flow.context", "action": "ask"}]}`, before, false, false},
+		{"a rule that is not for asking", `{"asklist": ["*"], "rules": [{"tools": ["*"], "when": "'private' in flow.context", "risk": "high"}]}`, before, false, false},
+		{"a rule that checks it", `{"rules": [{"tools": ["*"], "action": "ask", "check": ["!('private' in flow.context)"]}]}`, before, false, false},
+		{"nothing was read", `{"rules": [{"tools": ["*"], "when": "!('private' in flow.context)", "action": "ask"}]}`, nothing, false, false},
+		{"a denied one", `{"denylist": ["*"], "flows": [{"from": "private", "to": "external", "action": "ask", "by": "context"}]}`, before, false, false},
+		{"a typed name", `{"rules": [{"tools": ["*"], "when": "'private' in flow.context", "action": "manual"}]}`, before, true, false},
+		{"a critical one", `{"rules": [{"tools": ["*"], "when": "'private' in flow.context", "action": "ask", "risk": "critical"}]}`, before, true, false},
+		{"several people", `{"rules": [{"tools": ["*"], "when": "'private' in flow.context", "action": "ask", "quorum": {"need": 2}}]}`, before, true, false},
+	} {
+		d := profile(t, row.profile).Decide(with(call(t, "mail__send", "{}"), flowing(row.facts)))
+		if d.Context != row.context || d.MayForget() != row.mayBe {
+			t.Errorf("%s: %v, may be forgotten: %v", row.name, d.Context, d.MayForget())
+		}
+		if both := Stricter(d, Decision{Disposition: Ask, Risk: Low}); both.Context != row.context && d.Disposition == Ask {
+			t.Errorf("%s, and another profile that asks: %v", row.name, both.Context)
+		}
+		if both := Stricter(Decision{Disposition: Deny}, d); both.Context {
+			t.Errorf("%s, and another profile that denies", row.name)
+		}
+	}
+}
+
 func TestFlowMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"from": "a", "to": "b", "action": "ask"}`:                       `/profiles/p/flows/0: the flow has no "by"`,

@@ -446,6 +446,8 @@ func naive(w world, name string, c Call) Decision {
 	for _, p := range chain {
 		content := slices.DeleteFunc(slices.Clone(p.flows), func(f worldFlow) bool { return f.By != "content" })
 		carried = carried || slices.Contains(naiveFlows(content, c.Flow), Ask)
+		context := slices.DeleteFunc(slices.Clone(p.flows), func(f worldFlow) bool { return f.By != "context" })
+		d.Context = d.Context || slices.Contains(naiveFlows(context, c.Flow), Ask)
 		said = append(said, naiveFlows(p.flows, c.Flow)...)
 	}
 	d.Disposition = slices.Max(said)
@@ -459,7 +461,7 @@ func naive(w world, name string, c Call) Decision {
 		}
 	}
 	if d.Disposition != Ask {
-		d.Manual = false
+		d.Manual, d.Context = false, false
 		return d
 	}
 	d.Timeout, d.Remember, d.RequireReason = 300*time.Second, d.Risk <= Medium, d.Risk == Critical

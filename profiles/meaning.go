@@ -140,7 +140,7 @@ var (
 	whereWords  = []string{"workspace", "outside", "local", "remote"}
 	netWords    = []string{"none", "fixed", "chosen"}
 	pathWords   = []string{"workspace", "outside", "secret", "runs-later"}
-	hostWords   = []string{"new", "localhost"}
+	hostWords   = []string{"new", "localhost", "beyond"}
 )
 
 // A meaningTest is one key of a rule about meaning, such as "effects": the call
@@ -247,6 +247,8 @@ func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
 			}
 			if h.local() {
 				v.words = append(v.words, "localhost")
+			} else {
+				v.words = append(v.words, "beyond")
 			}
 			all = append(all, v)
 		}

@@ -89,6 +89,12 @@ func TestRulesByMeaning(t *testing.T) {
 			nil,
 		},
 		{
+			`"hosts": ["beyond"]`,
+			[]Meaning{host("example.com", false), host("localhost.evil.net", true), {Effects: []string{"read"}, Hosts: []HostFact{{Doubt: "nobody knows which page is open"}}}, {Effects: []string{"read"}, Hosts: []HostFact{{Name: "localhost", Beyond: true}}}},
+			[]Meaning{host("localhost", true), host("127.0.0.1", true), read("local")},
+			[]Meaning{{Effects: []string{"read"}, Hosts: []HostFact{{Name: "localhost"}, {Name: "example.com"}}}},
+		},
+		{
 			`"recipients": ["*@example.com"]`,
 			[]Meaning{{Recipients: []RecipientFact{{Name: "Ann@Example.com"}}}},
 			[]Meaning{{Recipients: []RecipientFact{{Name: "ann@example.com.evil.net"}}}, read("local")},

@@ -173,6 +173,7 @@ type tally struct {
 	d       Decision
 	applied []applied
 	carried bool     // it asks because of what the call carries
+	context bool     // it asks because of what was read before
 	trials  *[]Trial // nil unless every rule tried is to be reported
 }
 
@@ -472,6 +473,7 @@ func (t *tally) applyAskSettings() error {
 	// A call that takes more than a keystroke to approve is not remembered, nor one whose next
 	// like may carry something else.
 	d.Remember = remember.result(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0 && !t.carried
+	d.Context = t.askedInContext()
 	d.Fallback = t.p.fallback
 	d.limitFallback()
 	if d.Timeout <= 0 {

@@ -110,6 +110,36 @@ func TestStoppedRunIsShownAsStopped(t *testing.T) {
 	}
 }
 
+// A yes may have what was read before forgotten where people are asked because of it, and only there.
+func TestDecideAndForget(t *testing.T) {
+	for name, row := range map[string]struct {
+		context     bool
+		word, more  string
+		wrong, says string
+	}{
+		"in a context":      {true, "approve", `"scope":"once","forget":true`, "", ""},
+		"without one":       {false, "approve", `"scope":"once","forget":true`, "refused", "nothing is forgotten"},
+		"with a wider yes":  {true, "approve", `"scope":"session","forget":true`, "refused", ""},
+		"with a no":         {true, "deny", `"forget":true`, "invalid", "nothing else"},
+		"with all the rest": {true, "stop", `"forget":true`, "invalid", "nothing else"},
+	} {
+		b := newBench(t)
+		e, verdicts := b.ask(question{decision: profiles.Decision{Risk: profiles.Medium, Context: row.context}})
+		got := b.as("bob").do("POST", "/api/decide/"+e.ID, decision(e, row.word, row.more))
+		if row.wrong != "" {
+			got.refused(422, row.wrong).says(row.says)
+			continue
+		}
+		var shown struct {
+			May bool `json:"may_forget"`
+		}
+		b.as("bob").do("GET", "/api/pending/"+e.ID, "").want(200).into(&shown)
+		if got.want(200); !(<-verdicts).Forget || !shown.May {
+			t.Errorf("%s: %+v", name, shown)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	for _, row := range []struct {
 		word, more string

@@ -346,7 +346,7 @@ func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.
 		Name: canon.Escape(e.Tool), Wait: readTime(r), Whole: needsReading(r)}
 	for _, c := range e.Choices(true) {
 		switch {
-		case c.Scope == approval.RunScope, c.Scope == approval.SessionScope:
+		case c.Forget, c.Scope == approval.RunScope, c.Scope == approval.SessionScope:
 			d.Wide = append(d.Wide, c)
 		case c.NoMore:
 			d.Noes = append(d.Noes, c)

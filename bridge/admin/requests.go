@@ -39,6 +39,7 @@ type Request struct {
 	Remember bool   `json:"remember"`         // a scope beyond "once"
 	Wider    string `json:"wider,omitempty"`  // what such a scope binds and leaves free, in words
 	Counts   []int  `json:"counts,omitempty"` // the numbers of calls that are proposed for the scope "run"
+	Forget   bool   `json:"may_forget"`       // what was read before, with the scope "once"
 	Reason   bool   `json:"reason_needed"`    // and of whom
 	Typed    bool   `json:"typed_needed"`     // the tool's name, in typed
 	Editable bool   `json:"args_editable"`    // what is shown is all that is sent
@@ -102,7 +103,7 @@ func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 	}
 	r := Request{
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
-		Asked: e.Asked, Until: e.Until, Remember: len(e.Wider()) > 0, Wider: e.WiderWords(), Reason: d.RequireReason, Typed: d.Manual,
+		Asked: e.Asked, Until: e.Until, Remember: len(e.Wider()) > 0, Wider: e.WiderWords(), Forget: d.MayForget(), Reason: d.RequireReason, Typed: d.Manual,
 		Editable: e.Editable(), Elsewhere: elsewhere,
 		Description: wording.Describe(e.Request, wording.DescribeOptions{At: link, Votes: votes}),
 	}
@@ -242,10 +243,10 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	var about *canon.Digest
 	var rows []int
 	var count int
-	var noMore, list bool
+	var noMore, list, forget bool
 	var args json.RawMessage
 	if err := s.read(w, r, fields{"decision": &decision, "scope": &scope, "reason": &reason, "rows": &rows,
-		"args": &args, "typed": &typed, "count": &count, "no_more": &noMore, "list": &list, "digest": &about}); err != nil {
+		"args": &args, "typed": &typed, "count": &count, "no_more": &noMore, "list": &list, "forget": &forget, "digest": &about}); err != nil {
 		return err
 	}
 	if len(reason) > maxReason {
@@ -254,7 +255,7 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	v := approval.Verdict{Text: strings.TrimSpace(reason), List: list}
 	switch decision {
 	case "approve":
-		v.Approve, v.Scope, v.Count, v.Rows, v.Typed = true, approval.Scope(scope), count, rows, typed
+		v.Approve, v.Scope, v.Count, v.Forget, v.Rows, v.Typed = true, approval.Scope(scope), count, forget, rows, typed
 		if noMore {
 			return invalid("no_more belongs to a no", "")
 		}
@@ -263,7 +264,7 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 		}
 	case "deny", "stop":
 		v.Stop, v.NoMore = decision == "stop", noMore
-		if scope != "" || count != 0 || rows != nil || len(args) > 0 || typed != "" {
+		if scope != "" || count != 0 || forget || rows != nil || len(args) > 0 || typed != "" {
 			return invalid("a no has a reason and no_more, and nothing else", "")
 		}
 	default:

@@ -89,7 +89,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 		case <-b.news():
 			b.sync()
 		case <-q.settled:
-			return b.answer(r, q.verdict.About(w.row))
+			return b.answer(r, q, w.row)
 		case <-ctx.Done():
 			b.leave(w, context.Cause(ctx))
 			return withdrawn(ctx)
@@ -149,12 +149,13 @@ func withdrawn(ctx context.Context) (Verdict, error) {
 	return unanswered(context.Cause(ctx)), context.Cause(ctx)
 }
 
-// answer returns what a verdict on a call means for it: a no if the same was refused as
+// answer returns what the verdict on a question means for a call, its row of that number: a no if the same was refused as
 // planned while people were asked about the call. The error is ErrFlood if that is one
 // refusal too many for the run.
-func (b *Broker) answer(r Request, v Verdict) (Verdict, error) {
+func (b *Broker) answer(r Request, q *openQuestion, row int) (Verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	v := q.request.answers(q.verdict, row)
 	if no, refused := b.questions.refusedPlan(r.Run, r.Items[0].Key); v.Approve && refused {
 		if v.Use.Grant != "" {
 			b.questions.grants.release(v.Use.Grant, 1)

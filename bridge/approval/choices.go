@@ -28,6 +28,7 @@ type Choice struct {
 	Scope  Scope // of a yes; empty for a no
 	Stop   bool  // of a no: the run is to end
 	NoMore bool  // of a no: so is every further call of the tool in this run
+	Forget bool  // of a yes: what was read before is forgotten
 }
 
 // Yes reports whether the choice is a yes.
@@ -46,6 +47,9 @@ func (r Request) Choices(session bool) []Choice {
 		once = fmt.Sprintf("Yes, these %d calls", n)
 	}
 	all = append(all, Choice{Value: string(Once), Title: once, Scope: Once})
+	if r.Decision.MayForget() {
+		all = append(all, Choice{Value: "forget", Title: strings.Replace(once, ", this call", "", 1) + ", and forget what was read before", Scope: Once, Forget: true})
+	}
 	inRun := r.wider(RunScope)
 	if len(inRun.kinds) == 0 || len(r.Counts()) == 0 {
 		return all

@@ -47,6 +47,14 @@ func (r Request) itemOf(call int) (Item, bool) {
 	return Item{}, false
 }
 
+// answers returns a verdict on the request as that on its call of that number. One that was only planned forgets nothing: it
+// came after what people saw.
+func (r Request) answers(v Verdict, row int) Verdict {
+	v = v.About(row)
+	v.Forget = v.Forget && !slices.ContainsFunc(r.Items, func(i Item) bool { return i.Call == row && i.Planned })
+	return v
+}
+
 // hasPlan reports whether the request has planned items.
 func (r Request) hasPlan() bool {
 	return slices.ContainsFunc(r.Items, func(i Item) bool { return i.Planned })
@@ -118,7 +126,7 @@ func (qs *questions) claim(r Request) (q *openQuestion, row int, said Verdict, o
 		return nil, 0, Verdict{}, false
 	}
 	row = q.request.Items[at].Call
-	v := q.verdict.About(row)
+	v := q.request.answers(q.verdict, row)
 	inOrder := func(i Item) bool { return i.number() == 0 || (i.number() < call.Call) == (i.Call < row) }
 	if !open && !v.Approve || slices.ContainsFunc(q.request.Items, func(i Item) bool { return !inOrder(i) }) {
 		return nil, 0, Verdict{}, false

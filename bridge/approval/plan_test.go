@@ -11,6 +11,18 @@ import (
 	"codemode-bridge/profiles"
 )
 
+// Of the calls of a plan only those that waited forget what was read before: the others come after what people saw.
+func TestPlannedCallsForgetNothing(t *testing.T) {
+	r := next(1, 1, planning(next(0, 2)), func(r *Request) { r.Decision.Context = true })
+	r.Items = append(r.Items, r.Plan...)
+	r.Items[1].Call, r.Items[1].Planned = 2, true
+	v := by("ann")
+	v.Forget = true
+	if one, planned := r.answers(v, 1), r.answers(v, 2); !one.Forget || planned.Forget || !planned.Approve {
+		t.Errorf("%+v, %+v", one, planned)
+	}
+}
+
 // planning is a change: the request plans these calls.
 func planning(all ...Request) func(*Request) {
 	return func(r *Request) {

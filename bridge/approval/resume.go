@@ -137,7 +137,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			return q, nil, nil
 		}
 		if v, ok := qs.resumed[r.Run][e.ID]; ok {
-			v = v.About(item.Call)
+			v = e.answers(v, item.Call)
 			return nil, &v, nil
 		}
 		q := &openQuestion{request: e.Request, seen: true, settled: make(chan struct{})}
@@ -151,7 +151,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 				qs.resumed[r.Run] = map[string]Verdict{}
 			}
 			qs.resumed[r.Run][e.ID] = q.verdict
-			v := q.verdict.About(item.Call)
+			v := e.answers(q.verdict, item.Call)
 			return nil, &v, nil
 		}
 		if _, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error { e.Bridge = qs.o.Bridge; return nil }); err != nil {
@@ -253,7 +253,7 @@ func (e StoredRequest) sameQuestion(r Request) bool {
 func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
 		d.Revision, d.Grounds, d.Timeout, d.TimeoutExplicit = "", "", 0, false
-		d.ReadOnly, d.Repeatable = false, false // not part of the question
+		d.ReadOnly, d.Repeatable, d.Context = false, false, false // not part of the question
 		t, err := json.Marshal(d)
 		if err != nil {
 			return nil

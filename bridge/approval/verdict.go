@@ -30,10 +30,13 @@ const (
 type Verdict struct {
 	Request string `json:"request,omitempty"` // the id of what it settled
 	Approve bool   `json:"approve"`
-	Scope   Scope  `json:"scope,omitempty"`  // of an approval; empty means Once
-	Count   int    `json:"count,omitempty"`  // of RunScope: how many calls, with those that it was asked about
-	Reason  Reason `json:"reason,omitempty"` // of a denial
-	Stop    bool   `json:"stop,omitempty"`   // of a denial: the run is to end
+	Scope   Scope  `json:"scope,omitempty"` // of an approval; empty means Once
+	Count   int    `json:"count,omitempty"` // of RunScope: how many calls, with those that it was asked about
+	// Forget says of an approval with the scope Once that what was read before the calls were decided
+	// is no reason any more to ask about later ones: see profiles.Decision.Context.
+	Forget bool   `json:"forget,omitempty"`
+	Reason Reason `json:"reason,omitempty"` // of a denial
+	Stop   bool   `json:"stop,omitempty"`   // of a denial: the run is to end
 	// NoMore says of a denial that it is one of every further call of the request's
 	// tools in this run.
 	NoMore bool `json:"no_more,omitempty"`
@@ -113,6 +116,10 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return fmt.Errorf("a yes for this run says for how many calls, from %d to %d", len(r.Items), r.MaxCount())
 	case v.Scope != RunScope && v.Count != 0:
 		return fmt.Errorf("only a yes for this run says for how many calls")
+	case v.Forget && remembered:
+		return fmt.Errorf("only a yes to this call alone can have forgotten what was read before")
+	case v.Forget && !d.MayForget():
+		return fmt.Errorf("nobody is asked about this call because of what was read before, or it takes more than one yes: nothing is forgotten with it")
 	case remembered && (v.Rows != nil || v.Args != nil):
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":

@@ -260,7 +260,7 @@ func (w *watch) key(msg tea.KeyPressMsg) tea.Cmd {
 		w.scroll = max(0, w.scroll-w.height/2)
 	case "v", "enter":
 		w.details, w.scroll = !w.details, 0
-	case "a", "s", "n", "d", "r", "x", "e":
+	case "a", "f", "s", "n", "d", "r", "x", "e":
 		switch {
 		case !ok:
 			w.status = "nothing waits for a person"
@@ -296,6 +296,12 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 			return nil
 		}
 		return edit(e)
+	case "f":
+		if !e.Decision.MayForget() {
+			w.say(e.ID, "there is nothing to forget with a yes to this call")
+			return nil
+		}
+		w.begin(e, approval.Verdict{Approve: true, Forget: true})
 	case "s", "n":
 		if len(e.Wider()) == 0 || len(e.Counts()) == 0 {
 			w.say(e.ID, "a yes to this call counts only once")
@@ -519,8 +525,8 @@ func (w *watch) help() string {
 }
 
 var helps = []string{
-	"a approve  n several in this run  s for the session  e edit  d deny  r deny, why  x deny, stop  v details  j/k move  q quit",
-	"a approve  n several  s session  e edit  d deny  r why  x stop  v details  j/k move  q quit",
+	"a approve  f and forget  n several in this run  s for the session  e edit  d deny  r deny, why  x deny, stop  v details  j/k move  q quit",
+	"a approve  f forget  n several  s session  e edit  d deny  r why  x stop  v details  j/k move  q quit",
 	"a yes  n several  s session  e edit  d no  r why  x stop  v all  q quit",
 	"a yes n several s session e edit d no r why x stop v all q",
 	"a yes d no v all q quit",

@@ -108,6 +108,8 @@ func TestKeysAnswer(t *testing.T) {
 		{name: "no, stop", keys: "xstop it<enter>", want: &approval.Verdict{Stop: true, Text: "stop it"}},
 		{name: "several in this run", keys: "n20<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.RunScope, Count: 20}},
 		{name: "for the session", keys: "sy<enter>", change: []func(*approval.Request){remember}, want: &approval.Verdict{Approve: true, Scope: approval.SessionScope}},
+		{name: "and forget", keys: "fy<enter>", change: []func(*approval.Request){func(r *approval.Request) { r.Decision.Context = true }}, want: &approval.Verdict{Approve: true, Forget: true}},
+		{name: "nothing to forget", keys: "fy<enter>", status: "nothing to forget"},
 		{name: "not for the session", keys: "sy<enter>", status: "only once"},
 		{name: "a reason is needed", keys: "ait is due<enter>", change: []func(*approval.Request){reason}, want: &approval.Verdict{Approve: true, Text: "it is due"}},
 		{name: "the name is typed", keys: "asend<enter>", change: []func(*approval.Request){manual}, want: &approval.Verdict{Approve: true, Typed: "send"}},
@@ -118,7 +120,7 @@ func TestKeysAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScreen(asks("q1", `{"to": "bob@example.com"}`, row.change...))
 				time.Sleep(time.Second)
-				if strings.ContainsRune("asn", rune(row.keys[0])) {
+				if strings.ContainsRune("afsn", rune(row.keys[0])) {
 					s.press("v") // all of it has been read
 				}
 				s.press(row.keys)

@@ -211,6 +211,9 @@ func VerdictWords(r approval.Request, v approval.Verdict) string {
 	case v.Approve:
 		word = "yes"
 	}
+	if v.Approve && v.Forget {
+		word += ", and what was read before is forgotten"
+	}
 	by := v.Who()
 	if by == "" {
 		by = "nobody, " + v.Channel

@@ -250,8 +250,8 @@ func (f *Field) checkDefault() error {
 // ownTitles are in the titles of the bridge's choices, as letters has them;
 // ownValues are the choices themselves.
 var (
-	ownTitles = []string{"yesthiscall", "yesthese", "yesandcallslikethis", "yesforthissession", "noandstop", "notoeveryfurthercall", "yesonce", "yesandagain"}
-	ownValues = []string{"no", "no_more", "stop", string(approval.Once), string(approval.RunScope), string(approval.SessionScope), string(approval.AnyArgs)}
+	ownTitles = []string{"yesthiscall", "yesthese", "yesandcallslikethis", "yesforthissession", "noandstop", "notoeveryfurthercall", "yesonce", "yesandagain", "andforgetwhatwasread"}
+	ownValues = []string{"no", "no_more", "stop", "forget", string(approval.Once), string(approval.RunScope), string(approval.SessionScope), string(approval.AnyArgs)}
 )
 
 // checkChoices refuses choices that a person could not read, could take for

@@ -9,7 +9,8 @@
 //
 // A person decides by the form's field "decision", whose values are those of
 // [approval.Request.Choices]. It has at most four: if there are more, what a no may
-// mean besides is in a field "if_no". A yes to calls like this one in this run says
+// mean besides is in a field "if_no", and then what a yes to this call may is in a field
+// "if_yes". A yes to calls like this one in this run says
 // in the field "count" to how many.
 package forms
 
@@ -45,6 +46,11 @@ func New(q approval.Request, prompt string, o Options) *mcp.ElicitParams {
 		noes = slices.DeleteFunc(slices.Clone(decisions), func(c approval.Choice) bool { return c.Yes() || !c.NoMore && !c.Stop })
 		decisions = slices.DeleteFunc(decisions, func(c approval.Choice) bool { return c.NoMore || c.Stop })
 	}
+	var forgets []approval.Choice
+	if len(decisions) > maxDecisions {
+		forgets = slices.DeleteFunc(slices.Clone(decisions), func(c approval.Choice) bool { return !c.Forget })
+		decisions = slices.DeleteFunc(decisions, func(c approval.Choice) bool { return c.Forget })
+	}
 	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
 	if q.Decision.RequireReason {
 		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
@@ -61,6 +67,9 @@ func New(q approval.Request, prompt string, o Options) *mcp.ElicitParams {
 	}
 	if len(noes) > 0 {
 		fields["if_no"] = o.choose("If no", append([]approval.Choice{{Value: "call", Title: "Only this time"}}, noes...))
+	}
+	if len(forgets) > 0 {
+		fields["if_yes"] = o.choose("If yes to this call", append([]approval.Choice{{Value: "call", Title: "What was read before still counts"}}, forgets...))
 	}
 	if q.Spent > 0 {
 		fields["rest"] = o.choose("What comes next", []approval.Choice{{Value: "ask", Title: "Go on asking"}, {Value: "list", Title: "Collect it, and ask about it as one list"}})
@@ -121,12 +130,18 @@ func Read(q approval.Request, res *mcp.ElicitResult, after time.Duration, sessio
 		if decision == "no" { // what it means besides may be in a field of its own
 			i = max(i, slices.IndexFunc(choices, func(c approval.Choice) bool { return !c.Yes() && c.Value == chosen(res, "if_no") }))
 		}
+		if decision == string(approval.Once) { // in the same way
+			i = max(i, slices.IndexFunc(choices, func(c approval.Choice) bool { return c.Forget && c.Value == chosen(res, "if_yes") }))
+		} else if choices[i].Yes() && !choices[i].Forget && chosen(res, "if_yes") == "forget" {
+			got.Missing = "the client sent two decisions: only a yes to this call forgets what was read before"
+			break
+		}
 		list := q.Spent > 0 && chosen(res, "rest") == "list"
 		if c := choices[i]; !c.Yes() {
 			got.Verdict.Stop, got.Verdict.NoMore, got.Verdict.List, got.Verdict.Text = c.Stop, c.NoMore, list, text
 			break
 		}
-		yes := approval.Verdict{Approve: true, Scope: choices[i].Scope, List: list, Channel: "elicitation", Text: text}
+		yes := approval.Verdict{Approve: true, Scope: choices[i].Scope, Forget: choices[i].Forget, List: list, Channel: "elicitation", Text: text}
 		if yes.Scope == approval.RunScope {
 			if yes.Count = count(q, res); yes.Count == 0 {
 				got.Missing = "the client sent no number of calls"

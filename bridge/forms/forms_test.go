@@ -37,12 +37,15 @@ func TestRead(t *testing.T) {
 		a.Verdict.Count = n
 		return a
 	}
+	forgets := yes(approval.Once)
+	forgets.Verdict.Forget = true
 	noMore := no(false, "because")
 	noMore.Verdict.NoMore = true
 	for name, row := range map[string]struct {
 		res               *mcp.ElicitResult
 		after             time.Duration
 		remember, session bool
+		context           bool
 		want              Answer
 	}{
 		"yes, in this run":                   {res: with(choose("run"), "count", "100"), after: time.Second, remember: true, want: yesTo(100)},
@@ -61,6 +64,13 @@ func TestRead(t *testing.T) {
 		"no":                                 {res: choose("no"), after: time.Second, want: no(false, "because")},
 		"stop":                               {res: choose("stop"), after: time.Second, want: no(true, "because")},
 		"no decision":                        {res: &mcp.ElicitResult{Action: "accept"}, after: time.Second, want: lacks("the client sent no decision", false)},
+		"yes, and forget":                    {res: choose("forget"), after: time.Second, context: true, want: forgets},
+		"yes, and forget, beside it":         {res: with(choose("once"), "if_yes", "forget"), after: time.Second, remember: true, session: true, context: true, want: forgets},
+		"yes, and nothing beside it":         {res: with(choose("once"), "if_yes", "call"), after: time.Second, remember: true, session: true, context: true, want: yes(approval.Once)},
+		"yes, again, and forget":             {res: with(choose("session"), "if_yes", "forget"), after: time.Second, remember: true, session: true, context: true, want: lacks("the client sent two decisions: only a yes to this call forgets what was read before", false)},
+		"yes, and forget, not offered":       {res: choose("forget"), after: time.Second, want: lacks("the client sent no decision", false)},
+		"beside it, not offered":             {res: with(choose("once"), "if_yes", "forget"), after: time.Second, want: yes(approval.Once)},
+		"no, and forget":                     {res: with(choose("no"), "if_yes", "forget"), after: time.Second, context: true, want: no(false, "because")},
 		"declined":                           {res: &mcp.ElicitResult{Action: "decline"}, after: time.Second, want: no(false, "")},
 		"declined, the clock was set back":   {res: &mcp.ElicitResult{Action: "decline"}, after: -time.Second, want: no(false, "")},
 		"dismissed":                          {res: &mcp.ElicitResult{Action: "cancel"}, after: time.Second, want: lacks("the question was dismissed", true)},
@@ -69,7 +79,7 @@ func TestRead(t *testing.T) {
 		"declined as fast as somebody reads": {res: &mcp.ElicitResult{Action: "decline"}, after: instant, want: no(false, "")},
 	} {
 		q := question(row.remember)
-		q.Before = 1
+		q.Before, q.Decision.Context = 1, row.context
 		if diff := cmp.Diff(row.want, Read(q, row.res, row.after, row.session)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -89,6 +99,7 @@ func TestForms(t *testing.T) {
 	again.Before = 2
 	spent := question(false)
 	spent.Before, spent.Spent = 20, 20
+	inContext := func(q approval.Request) approval.Request { q.Decision.Context = true; return q }
 	for name, row := range map[string]struct {
 		q    approval.Request
 		o    Options
@@ -99,6 +110,9 @@ func TestForms(t *testing.T) {
 		"without a session":           {question(true), Options{}, map[string][]string{"decision": {"No", "No, and stop the script", "Yes, this call", "Yes, and calls like this in this run, up to a number"}, "count": {"20", "100", "1000"}}},
 		"in a session":                {question(true), Options{Session: true}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and calls like this in this run, up to a number", "Yes, for this session: add_issue_comment owner acme, repo web"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No, and stop the script"}}},
 		"the second one in a session": {again, Options{Session: true, Titles: true}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and calls like this in this run, up to a number", "Yes, for this session: add_issue_comment owner acme, repo web"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No to every further call of this tool in this script", "No, and stop the script"}}},
+		"in a context":                {inContext(question(false)), Options{Session: true}, map[string][]string{"decision": {"No", "No, and stop the script", "Yes, this call", "Yes, and forget what was read before"}}},
+		"in a context, in a run":      {inContext(question(true)), Options{}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and forget what was read before", "Yes, and calls like this in this run, up to a number"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No, and stop the script"}}},
+		"in a context, in a session":  {inContext(again), Options{Session: true, Titles: true}, map[string][]string{"decision": {"No", "Yes, this call", "Yes, and calls like this in this run, up to a number", "Yes, for this session: add_issue_comment owner acme, repo web"}, "count": {"20", "100", "1000"}, "if_no": {"Only this time", "No to every further call of this tool in this script", "No, and stop the script"}, "if_yes": {"What was read before still counts", "Yes, and forget what was read before"}}},
 		"when there were enough":      {spent, Options{Session: true}, map[string][]string{"decision": {"No", "No to every further call of this tool in this script", "No, and stop the script", "Yes, this call"}, "rest": {"Go on asking", "Collect it, and ask about it as one list"}}},
 	} {
 		schema := New(row.q, "", row.o).RequestedSchema.(map[string]any)

@@ -149,6 +149,11 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	if verdict.Stop {
 		r.host.Stop(verdict.StopsRun())
 	}
+	if verdict.Approve && verdict.Forget {
+		if c.cleared = asked; question.Again && verdict.Time.Before(asked) {
+			c.cleared = verdict.Time // what others have read since then, nobody has seen
+		}
+	}
 	return verdict, nil
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"maps"
+	"time"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
@@ -70,6 +71,8 @@ type call struct {
 	reads    []approval.Read      // of its arguments, once it is asked about
 	sources  []string             // what else there is to say of where they come from
 	finds    []ledger.SourceMatch // the same for the record
+	read     time.Time            // when it was answered
+	cleared  time.Time            // up to when a person has what was read before forgotten
 	counted  bool                 // among the run's facts, with so many bytes:
 	bytes    int64
 }
@@ -130,11 +133,12 @@ func (c *call) effect(state string) Effect {
 
 // past returns what c leaves when it is over.
 func (c *call) past(state string, received int) Past {
-	p := Past{Effect: c.effect(state), Received: received, Met: c.met}
+	p := Past{Effect: c.effect(state), Received: received, Met: c.met, Cleared: c.cleared}
 	if c.counted {
 		p.Path, p.Server, p.Name, p.Sent = c.tool.Path(), c.tool.Server, c.tool.Name, c.bytes
 		if c.flow != nil {
 			p.Labels, p.Unlabelled = c.flow.Labels.Has, c.flow.Labels.Unknown
+			p.Read = c.read
 		}
 	}
 	return p

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -93,8 +94,8 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 		f.Content = append(f.Content, r.read.Stored(c.tool.Server)...)
 	}
 	if context {
-		all := slices.Concat(r.Context, r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))
-		f.Written = r.written(provenance.Sending{Call: c.Number, Server: c.tool.Server, Args: c.args, Leaves: !reads}, f.Labels, all)
+		all := slices.Concat(r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))
+		f.Written = r.written(provenance.Sending{Call: c.Number, Server: c.tool.Server, Args: c.args, Leaves: !reads}, f.Labels, slices.Concat(r.Context, all))
 		f.Context = provenance.ContextFacts(all...)
 	}
 	return f
@@ -132,16 +133,26 @@ func (r data) sentBefore(content, context bool, p Past, args canon.Args) {
 	}
 }
 
-// mark notes that c has answered: for the run, and for what its context hangs on.
-func (r data) mark(from provenance.Source) {
-	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled}
-	r.note(m)
+// mark notes that a call has answered: for the run, and for what its context hangs on. At is when, zero for now; it
+// returns that.
+func (r data) mark(from provenance.Source, at time.Time) time.Time {
+	m := provenance.Mark{From: canon.Escape(from.Server) + "__" + canon.Escape(from.Tool), Labels: from.Labels, Unknown: from.Unlabelled, At: at}
 	r.gate.marks.Add(provenance.HandlesKey(r.Requester), r.gate.now(), m)
+	return cmp.Or(at, r.note(m))
 }
 
-func (r data) note(all ...provenance.Mark) {
-	r.marks.Add(all...)
+func (r data) note(all ...provenance.Mark) time.Time {
 	r.gate.marks.Add(r.contextOf(), r.gate.now(), all...)
+	return r.marks.Read(r.gate.now(), all...)
+}
+
+// forget clears what was read up to then, which somebody has said with their yes; zero for nothing. What a handle stands
+// for stays what it is, and so does whether the script was written before anything private was read.
+func (r data) forget(upTo time.Time) {
+	if !upTo.IsZero() {
+		r.marks.Clear(upTo)
+		r.gate.marks.Clear(r.contextOf(), upTo, r.gate.now())
+	}
 }
 
 // failed keeps what a server said in the place of an answer, where policy has rules about flows:
@@ -165,6 +176,9 @@ func (g *Gate) ReadEarlier(r *Run, number int, value json.RawMessage) {
 	if from.Labels, from.Unlabelled = provenance.Union(all); len(all) == 0 {
 		all = []provenance.Mark{{From: "codemode__read", Unknown: true}}
 	}
+	for i := range all {
+		all[i].At = time.Time{} // it is read now
+	}
 	r.read.Read(from, value)
 	data{r}.note(all...)
 }
@@ -180,6 +194,7 @@ func (r data) begins(view *View, resumed bool) {
 	if content {
 		r.read.Keep(provenance.MaxKept)
 	}
+	defer func() { r.marks.Add(r.Context...) }()
 	if resumed {
 		return
 	}

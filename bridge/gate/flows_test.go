@@ -1,9 +1,12 @@
 package gate
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -203,6 +206,165 @@ func TestFlowsAsk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pasts is a journal of what calls have left.
+type pasts map[int]Past
+
+func (p pasts) Asking() Entries  { return Entries{} }
+func (p pasts) Sending() Entries { return Entries{} }
+func (p pasts) Ended(_ Reply, left Past) Entries {
+	p[left.Effect.Number] = left
+	return Entries{}
+}
+
+// recall has a run go on from what calls have left.
+func (p pasts) recall(t *testing.T, g *Gate, o Origin) *Run {
+	r, err := g.Resume(t.Context(), o, nil, time.Now(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range slices.Sorted(maps.Keys(p)) {
+		r.Recall(analysis.Position{Line: number}, p[number], nil, json.RawMessage(`{"content":[]}`))
+	}
+	return r
+}
+
+// mails makes a call that may be asked about, and returns nil if it was not. Unless answer is nil, that is what the question gets.
+func (p pasts) mails(t *testing.T, g *Gate, r *Run, number int, answer *approval.Verdict) (asked *approval.Request) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := g.Call(ctx, r, Call{Number: number, Name: "mail__send", Args: fmt.Appendf(nil, `{"body":"mail %d"}`, number), Position: analysis.Position{Line: number}, Journal: p})
+		ended <- err
+	}()
+	synctest.Wait()
+	if all := g.Broker().Take(r.ID); len(all) == 1 {
+		asked = &all[0]
+		if answer == nil {
+			cancel()
+		} else if _, err := g.Settle(t.Context(), asked.ID, asked.Digest(), *answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-ended; err != nil && (asked == nil || answer != nil) {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func (p pasts) reads(t *testing.T, g *Gate, r *Run, number int) {
+	t.Helper()
+	if _, err := g.Call(t.Context(), r, Call{Number: number, Name: "fs__read", Args: json.RawMessage(`{"path":"a"}`), Position: analysis.Position{Line: number}, Journal: p}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	onlyYes   = &approval.Verdict{Approve: true, Scope: approval.Once, By: "ann", Channel: "elicitation"}
+	andForget = &approval.Verdict{Approve: true, Scope: approval.Once, Forget: true, By: "ann", Channel: "elicitation"}
+)
+
+// A person who says so with a yes has what was read before forgotten: by the run, by those that begin later in its
+// context, and after a restart. What is read later counts, and so does what another run has read itself.
+func TestForgetting(t *testing.T) {
+	for name, o := range map[string]Origin{"a session": {Session: "s1"}, "a principal": {Session: "s1", Requester: "ann", Brief: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &book{}
+			g := flowing(t, aFlow("ask", "context"), b)
+			begin := func(id string) *Run {
+				o := o
+				o.ID, o.Profile, o.Reach = id, "p", ByElicitation
+				r, err := g.Begin(t.Context(), o, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			asks := func(r *Run, number int) bool { return pasts{}.mails(t, g, r, number, nil) != nil }
+			before, left := begin("before"), pasts{}
+			left.reads(t, g, before, 1)
+			time.Sleep(time.Minute)
+			r := begin("r")
+			left.reads(t, g, r, 1)
+			left.mails(t, g, r, 2, onlyYes)
+			if !asks(r, 3) || !asks(begin("beside"), 1) {
+				t.Errorf("%s: a plain yes has it forgotten", name)
+			}
+			left.mails(t, g, r, 4, andForget)
+			if asks(r, 5) || asks(begin("later"), 1) {
+				t.Errorf("%s: it is not forgotten", name)
+			}
+			if !asks(before, 2) {
+				t.Errorf("%s: another run has forgotten what it has read itself", name)
+			}
+			if !slices.ContainsFunc(b.records, func(rec ledger.Record) bool {
+				return rec.Event == ledger.Verdict && rec.Call == 4 && rec.Approver == "ann" && rec.Answer == "yes, once, and what was read before is forgotten"
+			}) {
+				t.Errorf("%s: the log does not say who has forgotten it", name)
+			}
+			time.Sleep(time.Minute)
+			other := begin("other")
+			pasts{}.reads(t, g, other, 1)
+			if again := left.recall(t, g, r.Origin); !asks(again, 6) {
+				t.Errorf("%s: a run that goes on has forgotten what another has read since then", name)
+			}
+			if !asks(begin("last"), 1) {
+				t.Errorf("%s: a run that goes on has had forgotten what another has read since then", name)
+			}
+			restarted := flowing(t, aFlow("ask", "context"), b)
+			again := left.recall(t, restarted, r.Origin)
+			if left.mails(t, restarted, again, 6, nil) != nil {
+				t.Errorf("%s: after a restart it is not forgotten", name)
+			}
+			left.reads(t, restarted, again, 7) // at the same moment, by this clock
+			if left.mails(t, restarted, again, 8, nil) == nil {
+				t.Errorf("%s: what is read after it is forgotten, too", name)
+			}
+		})
+	}
+}
+
+// Nobody forgets anything but a person who was asked because of it: with a yes to the call, and no wider one. What is
+// read while they are asked counts.
+func TestNobodyElseForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := flowing(t, aFlow("ask", "context"), &book{})
+		begin := func(id string, reach Reach) *Run {
+			r, err := g.Begin(t.Context(), Origin{ID: id, Session: "s1", Profile: "p", Reach: reach}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		r, left := begin("r", ByElicitation), pasts{}
+		left.reads(t, g, r, 1)
+		ended := make(chan error, 1)
+		go func() { ended <- callTo(t, g, r, 2, "mail__send", sends("hello")) }()
+		synctest.Wait()
+		q := g.Broker().Take(r.ID)[0]
+		for name, v := range map[string]approval.Verdict{
+			"in the run":     {Approve: true, Scope: approval.RunScope, Count: 20, Forget: true},
+			"in the session": {Approve: true, Scope: approval.SessionScope, Forget: true},
+		} {
+			if v.Valid(q, time.Now().Add(time.Hour)) == nil {
+				t.Errorf("a yes %s may forget", name)
+			}
+		}
+		time.Sleep(time.Minute)
+		left.reads(t, g, begin("meanwhile", ByElicitation), 1)
+		if _, err := g.Settle(t.Context(), q.ID, q.Digest(), *andForget); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if left.mails(t, g, r, 3, nil) == nil {
+			t.Error("what was read while a person was asked is forgotten")
+		}
+	})
 }
 
 // A server of which nobody has said anything may be anything.

@@ -303,6 +303,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 // each answer. Where nobody can be asked it does what the configuration says instead. The
 // error says why the call is not made.
 func (g *Gate) consult(ctx context.Context, r *Run, made *call) error {
+	defer func() { data{r}.forget(made.cleared) }() // for the calls after it
 	for made.decision.Disposition == profiles.Ask {
 		if !r.mayAsk(made.decision) && !(made.Again && approval.Approved(ctx, g.broker, r.request(made))) {
 			return r.fallBack(ctx, made)

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"time"
+
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -40,4 +42,8 @@ type Past struct {
 	// Labels are those of the tool, as far as they are known.
 	Labels     []string `json:"labels,omitempty"`
 	Unlabelled bool     `json:"unlabelled,omitempty"`
+	// Read is when it was answered, and Cleared up to when a person had forgotten, with a yes to it, what was read, if
+	// policy looks at that.
+	Read    time.Time `json:"read,omitzero"`
+	Cleared time.Time `json:"cleared,omitzero"`
 }

@@ -229,8 +229,9 @@ func (r *Run) Recall(at analysis.Position, p Past, sent, reply json.RawMessage) 
 	if p.Server != "" && len(reply) > 0 {
 		from := provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name, Labels: p.Labels, Unlabelled: p.Unlabelled}
 		r.read.Read(from, reply)
-		data{r}.mark(from)
+		data{r}.mark(from, p.Read)
 	}
+	data{r}.forget(p.Cleared)
 }
 
 // Paused records that the run was suspended, with the last entries of its

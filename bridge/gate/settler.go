@@ -190,6 +190,8 @@ func said(rec *ledger.Record, v approval.Verdict, redact func(string) string) {
 // answerWord returns the word for a verdict in records.
 func answerWord(v approval.Verdict) string {
 	switch {
+	case v.Approve && v.Forget:
+		return "yes, " + string(approval.Once) + ", and what was read before is forgotten"
 	case v.Approve && v.Channel == "fallback":
 		return "yes, by fallback"
 	case v.Approve && v.Scope != "":

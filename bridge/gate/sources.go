@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -20,10 +21,13 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 	l := data{r}.labels(r.gate.View(), c)
 	from := provenance.Source{Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Args: c.args, Hidden: c.decision.Hidden, Labels: l.Has, Unlabelled: l.Unknown}
 	r.read.Read(from, reply)
-	if content, _ := (data{r}).looks(r.gate.View()); content {
+	content, context := data{r}.looks(r.gate.View())
+	if content {
 		r.read.Prepare() // the next call need not wait for it
 	}
-	data{r}.mark(from)
+	if at := (data{r}).mark(from, time.Time{}); context {
+		c.read = at
+	}
 }
 
 // findSources finds which of the arguments' bytes the run has read before, for the

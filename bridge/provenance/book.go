@@ -46,10 +46,11 @@ type page struct {
 	wrong        error // why the shelf could not be read or written the last time
 }
 
-// The document of a page.
+// The document of a page. Cleared stays after what it clears, since other bridges may still have that.
 type kept struct {
-	Last  time.Time `json:"last"`
-	Marks []Mark    `json:"marks"`
+	Last    time.Time `json:"last"` // when the page was changed
+	Marks   []Mark    `json:"marks"`
+	Cleared time.Time `json:"cleared,omitzero"` // what was read up to then is forgotten
 }
 
 const (
@@ -135,19 +136,24 @@ func (b *Book) Of(key string, now time.Time) []Mark {
 	return all
 }
 
-// look takes over what is on the shelf.
+// look takes over what is on the shelf: another bridge's marks, and that it has cleared the page. What was read here since
+// then is put there, in case it had been there before.
 func (b *Book) look(p *page, key string, now time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	text, err := b.shelf.Read(ctx, nameOf(key))
 	has, err := read(text, err, now)
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	p.looked, p.wrong = now, err
+	since := p.marks.Clear(has.Cleared) && len(p.marks.All()) > 0
 	if has.Last.After(p.last) || len(p.marks.All()) == 0 && len(has.Marks) > 0 {
 		p.last = has.Last
 	}
 	p.marks.Add(has.Marks...)
+	b.mu.Unlock()
+	if since {
+		b.keep(p, key, now)
+	}
 }
 
 // read reads a document; one that is over says nothing.
@@ -161,22 +167,42 @@ func read(text []byte, err error, now time.Time) (has kept, _ error) {
 	if err != nil || now.Sub(has.Last) > Lasts {
 		return kept{}, err
 	}
+	for i := range has.Marks {
+		if has.Marks[i].At.IsZero() { // an older release has written it
+			has.Marks[i].At = has.Last
+		}
+	}
 	return has, nil
 }
 
-// Add notes that something was read.
+// Add notes that something was read: now, unless the marks say when.
 func (b *Book) Add(key string, now time.Time, marks ...Mark) {
 	if key == "" {
 		return
 	}
 	p := b.page(key, now)
 	b.mu.Lock()
+	look := b.onShelf(key) && p.wrong == nil && now.Sub(p.looked) >= lookAgain
+	b.mu.Unlock()
+	if look { // another bridge may have cleared it: this was read later, whatever the clocks say
+		b.look(p, key, now)
+	}
+	b.mu.Lock()
 	before := len(p.marks.All())
-	p.marks.Add(marks...)
+	p.marks.Read(now, marks...)
 	p.last = now
 	keep := b.onShelf(key) && len(p.marks.All()) > 0 && (len(p.marks.All()) > before || p.wrong != nil || now.Sub(p.kept) >= keepAgain)
 	b.mu.Unlock()
 	if keep {
+		b.keep(p, key, now)
+	}
+}
+
+// Clear forgets what was read under a key up to a time, at all bridges that share the shelf. What cannot be written there
+// holds at this one alone.
+func (b *Book) Clear(key string, upTo, now time.Time) {
+	p := b.page(key, now)
+	if p.marks.Clear(upTo) && b.onShelf(key) {
 		b.keep(p, key, now)
 	}
 }
@@ -188,15 +214,17 @@ func (b *Book) keep(p *page, key string, now time.Time) {
 	err := b.shelf.Change(ctx, nameOf(key), func(old []byte) ([]byte, error) {
 		has, err := read(old, nil, now)
 		if err != nil {
-			has = kept{Marks: []Mark{{From: "what nobody can tell", Unknown: true}}} // it is damaged
+			has = kept{Marks: []Mark{{From: "what nobody can tell", Unknown: true, At: now}}} // it is damaged
 		}
 		var all Marks
+		all.Clear(p.marks.Cleared())
+		all.Clear(has.Cleared)
 		all.Add(has.Marks...)
 		all.Add(p.marks.All()...)
 		if has.Last.Before(now) {
 			has.Last = now
 		}
-		return json.Marshal(kept{Last: has.Last, Marks: all.All()})
+		return json.Marshal(kept{Last: has.Last, Marks: all.All(), Cleared: all.Cleared()})
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
@@ -15,6 +16,8 @@ type Mark struct {
 	From    string   `json:"from"` // the tool, in display form
 	Labels  []string `json:"labels,omitempty"`
 	Unknown bool     `json:"unknown,omitempty"` // nobody has said which labels it has
+	// At is when it was read, the last time; zero if that is not known.
+	At time.Time `json:"at,omitzero"`
 }
 
 // same reports whether two marks say the same to rules.
@@ -23,30 +26,82 @@ func (m Mark) same(o Mark) bool { return m.Unknown == o.Unknown && slices.Equal(
 // Marks are what was read. Of the sources with the same labels a few are named. The zero value is
 // empty; its methods may be called by any number of goroutines.
 type Marks struct {
-	mu  sync.Mutex
-	all []Mark
+	mu      sync.Mutex
+	all     []Mark
+	cleared time.Time // what was read up to then is forgotten
 }
 
 // maxAlike bounds how many sources with the same labels are kept.
 const maxAlike = 4
 
-// Add adds a mark, unless it says nothing.
+// Add adds marks, unless they say nothing or what was read then is forgotten.
 func (m *Marks) Add(all ...Mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, mark := range all {
-		alike := 0
-		for _, had := range m.all {
-			if had.same(mark) {
-				if alike++; had.From == mark.From {
-					alike = maxAlike
-				}
-			}
+		m.addLocked(mark)
+	}
+}
+
+// Read adds marks of what is read now, which is after whatever was forgotten, unless they say when it was. It returns
+// when now is.
+func (m *Marks) Read(now time.Time, all ...Mark) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !now.After(m.cleared) { // another clock has said so, or this one stands
+		now = m.cleared.Add(1)
+	}
+	for _, mark := range all {
+		if mark.At.IsZero() {
+			mark.At = now
 		}
-		if alike < maxAlike && (len(mark.Labels) > 0 || mark.Unknown) {
-			m.all = append(m.all, mark)
+		m.addLocked(mark)
+	}
+	return now
+}
+
+func (m *Marks) addLocked(mark Mark) {
+	if m.forgottenLocked(mark) || len(mark.Labels) == 0 && !mark.Unknown {
+		return
+	}
+	alike, at := 0, -1
+	for i, had := range m.all {
+		if !had.same(mark) {
+			continue
+		}
+		if alike++; at < 0 || had.From == mark.From {
+			at = i
 		}
 	}
+	if alike < maxAlike && (at < 0 || m.all[at].From != mark.From) {
+		m.all = append(m.all, mark)
+	} else if mark.At.After(m.all[at].At) {
+		m.all[at].At = mark.At // or what was read last would be forgotten with it
+	}
+}
+
+func (m *Marks) forgottenLocked(mark Mark) bool {
+	return !m.cleared.IsZero() && !mark.At.After(m.cleared)
+}
+
+// Clear forgets what was read up to then, also if it is added later. It reports whether that is
+// news.
+func (m *Marks) Clear(upTo time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !upTo.After(m.cleared) {
+		return false
+	}
+	m.cleared = upTo
+	m.all = slices.DeleteFunc(m.all, m.forgottenLocked)
+	return true
+}
+
+// Cleared is up to when all is forgotten; zero for nothing.
+func (m *Marks) Cleared() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cleared
 }
 
 // All returns the marks.

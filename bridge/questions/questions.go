@@ -101,6 +101,7 @@ type Said struct {
 	Approve    bool                `json:"approve"`
 	Scope      approval.Scope      `json:"scope,omitempty"`
 	Count      int                 `json:"count,omitempty"`
+	Forget     bool                `json:"forget,omitempty"`
 	Stop       bool                `json:"stop,omitempty"`
 	NoMore     bool                `json:"no_more,omitempty"`
 	List       bool                `json:"list,omitempty"`
@@ -114,14 +115,14 @@ type Said struct {
 }
 
 func saidOf(v approval.Verdict) Said {
-	return Said{Approve: v.Approve, Scope: v.Scope, Count: v.Count, Stop: v.Stop, NoMore: v.NoMore, List: v.List, Rows: v.Rows, Args: v.Args,
+	return Said{Approve: v.Approve, Scope: v.Scope, Count: v.Count, Forget: v.Forget, Stop: v.Stop, NoMore: v.NoMore, List: v.List, Rows: v.Rows, Args: v.Args,
 		Typed: v.Typed, Text: v.Text, By: v.By, Credential: v.Credential, Channel: v.Channel}
 }
 
 // verdict returns what was said as a verdict given at a time. It is always one of somebody
 // who has to prove who they are, so that it counts for nothing without a credential.
 func (s Said) verdict(now time.Time) approval.Verdict {
-	v := approval.Verdict{Approve: s.Approve, Scope: s.Scope, Count: s.Count, Stop: s.Stop, NoMore: s.NoMore, List: s.List, Rows: s.Rows, Args: s.Args,
+	v := approval.Verdict{Approve: s.Approve, Scope: s.Scope, Count: s.Count, Forget: s.Forget, Stop: s.Stop, NoMore: s.NoMore, List: s.List, Rows: s.Rows, Args: s.Args,
 		Typed: s.Typed, Text: s.Text, By: s.By, Credential: s.Credential, Channel: s.Channel, Strong: true, Time: now}
 	if !v.Approve {
 		v.Reason = approval.Declined

@@ -269,6 +269,7 @@ func approvalsApprove(con *console) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&scope, "scope", "once", "how much the yes covers: `once`, run (calls like these in this run, see --count) or session (calls like these in this session)")
 	f.IntVar(&o.verdict.Count, "count", 0, "with --scope run: for how many `calls`, with these")
+	f.BoolVar(&o.verdict.Forget, "forget", false, "what was read before is no reason any more to ask about later calls, where these are asked about because of it")
 	f.StringVar(&o.verdict.Text, "reason", "", "why; critical calls need it")
 	f.StringVar(&o.verdict.Typed, "typed", "", "the tool's `name`, for calls that need it typed")
 	f.StringSliceVar(&o.rows, "rows", nil, "only these `calls`, by number, of a request about several")

@@ -27,7 +27,7 @@ func stamped(t *testing.T, version, worker string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for program, as := range map[string]string{"codemode-bridge": version, "codemode-worker": worker} {
-		args := append([]string{"build", "-ldflags", "-s -w -X main.version=" + as + " -X main.commit=c0ffee" + as[len(as)-1:]+" -X main.docs="+stampedDocs, "-o", dir + string(filepath.Separator)}, flags...)
+		args := append([]string{"build", "-ldflags", "-s -w -X main.version=" + as + " -X main.commit=c0ffee" + as[len(as)-1:] + " -X main.docs=" + stampedDocs, "-o", dir + string(filepath.Separator)}, flags...)
 		build := exec.Command("go", append(args, "../"+program)...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

@@ -28,7 +28,7 @@ function label(article) {
 	const scope = $("[name=scope]:checked", article);
 	if (calls.length) text.textContent = `Approve ${sent} of ${calls.length} calls`;
 	else if (!$(".editor", article)?.hidden) text.textContent = "Approve as edited";
-	else text.textContent = {run: "Approve in this run", session: "Approve for the session"}[scope?.value] ?? "Approve once";
+	else text.textContent = {forget: "Approve and forget", run: "Approve in this run", session: "Approve for the session"}[scope?.value] ?? "Approve once";
 	tick();
 }
 
@@ -133,7 +133,8 @@ async function decide(article, decision) {
 			const problem = showProblem(article);
 			if (problem) return pointAt(field(article, "args"), problem.at);
 		} else if (scope) {
-			body.scope = scope.value;
+			body.scope = scope.value === "forget" ? "once" : scope.value;
+			if (scope.value === "forget") body.forget = true;
 			if (scope.value === "run") body.count = Number(field(article, "count").value);
 		}
 		if ("typed" in article.dataset) body.typed = field(article, "typed").value;

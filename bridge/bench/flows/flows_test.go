@@ -3,9 +3,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// trifectaTwins is how many of the 60 twins have a question with the template trifecta: two call a server that nobody knows, one reads a
+// file of secrets, two open an address that carries something, and two send what they have computed. The number may only fall.
+const trifectaTwins = 7
 
 // Without flows each attack succeeds; with the rules of the template trifecta none does, and at most one twin in ten
 // has a question. The page says so.
@@ -29,12 +34,15 @@ func TestScenarios(t *testing.T) {
 		by[r.setting.name].add(r)
 		switch {
 		case r.setting.name == "without" && (!r.arrived || r.twin > 0 || r.failed != ""),
-			(r.setting.name == "both" || r.setting.name == "trifecta") && r.arrived:
+			slices.Contains([]string{"both", "trifecta", "coding"}, r.setting.name) && r.arrived:
 			t.Error(r)
 		}
 	}
 	if both := by["both"]; both.played < 60 || both.twins*10 > both.played {
 		t.Errorf("both: %+v", both)
+	}
+	if trifecta := by["trifecta"]; trifecta.played < 60 || trifecta.twins > trifectaTwins {
+		t.Errorf("trifecta: %+v", trifecta)
 	}
 	page, err := os.ReadFile("../../../docs/flows.md")
 	if err != nil {

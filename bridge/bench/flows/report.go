@@ -22,7 +22,7 @@ func settings() []setting {
 		{"context", "by context", `{"default": "allow", "rules": [` + byContext + `]}`},
 		{"both", "both", `{"default": "allow", "flows": [` + byContent + `], "rules": [` + byContext + `]}`},
 		{"trifecta", "the template `trifecta`", `{"extends": "builtin:trifecta@1"}`},
-		{"coding", "the template `coding`, which has none", `{"extends": "builtin:coding@1"}`},
+		{"coding", "the template `coding`", `{"extends": "builtin:coding@1"}`},
 	}
 }
 
