@@ -239,7 +239,7 @@ func TestExample(t *testing.T) {
 	// Comments with two spaces are examples of their own: uncomment them all.
 	uncommented := regexp.MustCompile(`(?m)^(\s*)//  `).ReplaceAll(text, []byte("$1"))
 	c, err = Parse(name, uncommented, func(name string) (string, bool) {
-		return "a token that is long enough", slices.Contains([]string{"GITHUB_TOKEN", "BRIDGE_TOKEN", "STORE_PASSWORD", "STORE_KEY", "METRICS_TOKEN"}, name)
+		return "a token that is long enough: " + name, slices.Contains([]string{"GITHUB_TOKEN", "BRIDGE_TOKEN", "STORE_PASSWORD", "STORE_KEY", "METRICS_TOKEN"}, name)
 	})
 	if err != nil {
 		t.Fatal(err)
