@@ -45,6 +45,19 @@ func mustLoad(tb testing.TB, path string) *Config {
 	return c
 }
 
+// A configuration with every key of an earlier time is still one.
+func TestFrozenConfigurations(t *testing.T) {
+	all, err := filepath.Glob("../../cmd/codemode-bridge/testdata/frozen/*/everything.json")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are %d frozen configurations: %v", len(all), err)
+	}
+	for _, file := range all {
+		if c := mustLoad(t, file); len(c.Servers) == 0 {
+			t.Errorf("%s has no servers", file)
+		}
+	}
+}
+
 func TestEveryKeyArrives(t *testing.T) {
 	c := mustLoad(t, "testdata/good/everything.json")
 	folder, err := filepath.Abs("testdata/good")
