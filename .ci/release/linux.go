@@ -31,7 +31,7 @@ type shared struct {
 	completions map[string][]byte // by shell: bash, zsh, fish
 	manual      []byte            // codemode-bridge(1), compressed
 	documents   []entry           // below the folder of documents
-	units       []entry           // of systemd, by their file names
+	units       []entry           // of systemd, and their user, below the root
 }
 
 // sharedFiles runs the program of this machine for what only it knows, and reads the
@@ -113,8 +113,8 @@ func (r *release) documents() ([]entry, error) {
 	return append(all, docs...), err
 }
 
-// units are the units of systemd that docs/deploy/systemd has, if there are any. They
-// are put where systemd finds them; nothing starts or enables them.
+// units are the units of docs/deploy/systemd and the user of the service, below the root,
+// where systemd finds them; nothing starts or enables them.
 func (r *release) units() ([]entry, error) {
 	files, err := filepath.Glob(filepath.Join(r.root, "docs", "deploy", "systemd", "*"))
 	if err != nil {
@@ -122,16 +122,36 @@ func (r *release) units() ([]entry, error) {
 	}
 	var all []entry
 	for _, file := range files {
-		if ext := filepath.Ext(file); ext != ".service" && ext != ".socket" && ext != ".timer" {
-			continue
-		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, entry{filepath.Base(file), 0o644, text})
+		name := filepath.Base(file)
+		switch filepath.Ext(name) {
+		case ".service":
+			if text, err = packaged(name, text); err != nil {
+				return nil, err
+			}
+			fallthrough
+		case ".socket":
+			all = append(all, entry{"usr/lib/systemd/system/" + name, 0o644, text})
+		case ".conf":
+			all = append(all, entry{"usr/lib/sysusers.d/" + name, 0o644, text})
+		default:
+			return nil, fmt.Errorf("%s: no package has a place for it", file)
+		}
 	}
 	return all, nil
+}
+
+// packaged is a service that starts the program where packages put it, and not where
+// administrators do.
+func packaged(name string, service []byte) ([]byte, error) {
+	const ours, theirs = "\nExecStart=/usr/local/bin/", "\nExecStart=/usr/bin/"
+	if bytes.Count(service, []byte("\nExecStart=")) != 1 || !bytes.Contains(service, []byte(ours)) {
+		return nil, fmt.Errorf("%s does not start one program of /usr/local/bin", name)
+	}
+	return bytes.Replace(service, []byte(ours), []byte(theirs), 1), nil
 }
 
 // installed are the files that a package for Linux puts on a machine, below the root.
@@ -139,7 +159,7 @@ func installed(s *shared, programs, papers []entry, zsh string) []entry {
 	all := slices.Concat(
 		beneath("usr/bin/", programs),
 		beneath("usr/share/doc/codemode-bridge/", s.documents),
-		beneath("usr/lib/systemd/system/", s.units),
+		s.units,
 		[]entry{
 			{"usr/share/bash-completion/completions/codemode-bridge", 0o644, s.completions["bash"]},
 			{zsh + "/_codemode-bridge", 0o644, s.completions["zsh"]},

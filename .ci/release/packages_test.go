@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,7 +24,7 @@ var (
 	testPrograms = []entry{{"codemode-bridge", 0o755, []byte("bridge")}, {"codemode-worker", 0o755, []byte("worker")}}
 	testShared   = &shared{
 		completions: map[string][]byte{"bash": []byte("b"), "zsh": []byte("z"), "fish": []byte("f")},
-		manual:      []byte("man"), documents: []entry{{"docs/install.md", 0o644, []byte("install")}}, units: []entry{{"codemode-bridge.service", 0o644, []byte("[Unit]")}},
+		manual:      []byte("man"), documents: []entry{{"docs/install.md", 0o644, []byte("install")}}, units: []entry{{"usr/lib/systemd/system/codemode-bridge.service", 0o644, []byte("[Unit]")}},
 	}
 )
 
@@ -108,6 +109,28 @@ func TestDeb(t *testing.T) {
 	}
 	if rpm := files["codemode-bridge_1.2.3-rc.1_linux_arm64.rpm"]; !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) || !bytes.Contains(rpm, []byte("\x00aarch64\x00")) {
 		t.Errorf("the rpm begins with %x", rpm[:4])
+	}
+}
+
+// A packaged service starts the program that is in the package, as a user that the package
+// describes.
+func TestUnits(t *testing.T) {
+	units, err := (&release{root: filepath.Join("..", "..")}).units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, u := range units {
+		texts[u.name] = string(u.text)
+	}
+	service, user := texts["usr/lib/systemd/system/codemode-bridge.service"], texts["usr/lib/sysusers.d/codemode-bridge.conf"]
+	if len(texts) != 4 || !strings.Contains(service, "\nExecStart=/usr/bin/codemode-bridge serve ") || !strings.Contains(service, "\nUser=codemode-bridge\n") || !strings.Contains(user, "\nu codemode-bridge ") {
+		t.Errorf("%v\n%s\n%s", slices.Sorted(maps.Keys(texts)), service, user)
+	}
+	for _, bad := range []string{"[Service]\nExecStart=/opt/codemode-bridge serve\n", "[Service]\nExecStart=/usr/local/bin/a\nExecStart=/opt/b\n"} {
+		if text, err := packaged("x.service", []byte(bad)); err == nil {
+			t.Errorf("%q is packaged as %q", bad, text)
+		}
 	}
 }
 

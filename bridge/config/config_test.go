@@ -45,6 +45,19 @@ func mustLoad(tb testing.TB, path string) *Config {
 	return c
 }
 
+// A configuration with every key of an earlier time is still one.
+func TestFrozenConfigurations(t *testing.T) {
+	all, err := filepath.Glob("../../cmd/codemode-bridge/testdata/frozen/*/everything.json")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are %d frozen configurations: %v", len(all), err)
+	}
+	for _, file := range all {
+		if c := mustLoad(t, file); len(c.Servers) == 0 {
+			t.Errorf("%s has no servers", file)
+		}
+	}
+}
+
 func TestEveryKeyArrives(t *testing.T) {
 	c := mustLoad(t, "testdata/good/everything.json")
 	folder, err := filepath.Abs("testdata/good")
@@ -239,7 +252,7 @@ func TestExample(t *testing.T) {
 	// Comments with two spaces are examples of their own: uncomment them all.
 	uncommented := regexp.MustCompile(`(?m)^(\s*)//  `).ReplaceAll(text, []byte("$1"))
 	c, err = Parse(name, uncommented, func(name string) (string, bool) {
-		return "a token that is long enough", slices.Contains([]string{"GITHUB_TOKEN", "BRIDGE_TOKEN", "STORE_PASSWORD", "STORE_KEY", "METRICS_TOKEN"}, name)
+		return "a token that is long enough: " + name, slices.Contains([]string{"GITHUB_TOKEN", "BRIDGE_TOKEN", "STORE_PASSWORD", "STORE_KEY", "METRICS_TOKEN"}, name)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 // A thawed is a copy of the stores that an earlier format wrote, and what is
 // known of them: see cmd/codemode-bridge/testdata/frozen/README.md.
 type thawed struct {
+	folder         string // the frozen one
 	dir            string
 	Rows           int64
 	Runs, Requests map[string]string // ids, by what became of the run
@@ -26,7 +27,7 @@ type thawed struct {
 
 func thaw(t *testing.T, folder string) thawed {
 	t.Helper()
-	s := thawed{dir: t.TempDir()}
+	s := thawed{folder: folder, dir: t.TempDir()}
 	for _, name := range []string{"audit.db", "audit.db.key", "audit-requests.db"} {
 		content, err := os.ReadFile(filepath.Join(folder, "codemode-bridge", "state", name))
 		if err == nil {
@@ -241,6 +242,9 @@ func (s thawed) requests(t *testing.T) {
 	}
 	grant := grants[0]
 	want := approval.Grant{Key: approval.Key{Server: "web", Tool: "fetch"}, Script: "web__fetch", Profile: "careful", By: "ann", Left: 99}
+	if filepath.Base(s.folder) != "e5a6b4b" { // whose grants said neither what they cover nor how many calls in all
+		want.Uses, want.Cover = 100, approval.Cover{Kind: "fetch", Free: []string{"page"}}
+	}
 	ofItsTime := cmpopts.IgnoreFields(approval.Grant{}, "ID", "Bridge", "Key.Configuration", "Key.Identity", "Key.Session", "Key.Definition", "Key.Revision", "Key.Args", "Covers", "Client", "Configuration", "Made", "Until")
 	if diff := cmp.Diff(want, grant, ofItsTime); diff != "" {
 		t.Errorf("the grant (-want +got):\n%s", diff)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // at runs a command of the program with a home folder of its own.
@@ -30,27 +32,7 @@ func TestBackupWhileABridgeWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	begun, writing := make(chan struct{}), sync.WaitGroup{}
-	writing.Go(func() {
-		for n := 0; ; n++ {
-			_, err := eval(ctx, c, `return await codemode.time__now({})`)
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				t.Errorf("a call while a backup is made: %v", err)
-			}
-			if n == 0 || err != nil {
-				close(begun)
-			}
-			if err != nil {
-				return
-			}
-		}
-	})
-	<-begun
+	stop := keepsCalling(t, c)
 	rows := -1
 	for _, name := range []string{"a.backup", "b.backup", "c.backup"} {
 		file := filepath.Join(t.TempDir(), name)
@@ -73,7 +55,35 @@ func TestBackupWhileABridgeWrites(t *testing.T) {
 		}
 	}
 	stop()
-	writing.Wait()
+}
+
+// keepsCalling has a client make one call after the other, from before it returns until
+// what it returns is called.
+func keepsCalling(t *testing.T, c *mcp.ClientSession) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	begun, writing := make(chan struct{}), sync.WaitGroup{}
+	writing.Go(func() {
+		for n := 0; ; n++ {
+			_, err := eval(ctx, c, `return await codemode.time__now({})`)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				t.Errorf("a call while a backup is made: %v", err)
+			}
+			if n == 0 {
+				close(begun)
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	<-begun
+	stop = func() { cancel(); writing.Wait() }
+	t.Cleanup(stop)
+	return stop
 }
 
 // Runs that waited when the backup was made may have gone on since: they end, with their

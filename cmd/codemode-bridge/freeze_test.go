@@ -18,6 +18,7 @@ import (
 // frozenConfig is the configuration of a frozen folder. It names no places: what differs
 // between machines is in variables.
 const frozenConfig = `{
+  "id": "frozen",
   "servers": {
     "time": {"type": "builtin", "builtin": "time"},
     "utils": {"type": "builtin", "builtin": "utils"},
@@ -50,7 +51,7 @@ const frozenConfig = `{
 
 const (
 	frozenTools = `[
-  {"name": "fetch", "description": "Fetches a page.", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
+  {"name": "fetch", "description": "Fetches a page.", "inputSchema": {"type": "object", "properties": {"page": {"type": "number"}}}, "annotations": {"readOnlyHint": true}},
   {"name": "post", "description": "Posts a form.%s", "inputSchema": {"type": "object"}},
   {"name": "drop", "description": "Drops a page.", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}%s
 ]
@@ -74,21 +75,15 @@ return { first, saved, at, by, denied, written, last: await codemode.utils__base
 
 // A manifest says what is in a frozen folder, according to the program that made it.
 type manifest struct {
-	Rows     int64             `json:"rows"`     // of the audit log
-	Runs     map[string]string `json:"runs"`     // ids, by what became of them
-	Requests map[string]string `json:"requests"` // ids of their questions
+	Rows     int64             `json:"rows"`             // of the audit log
+	Runs     map[string]string `json:"runs"`             // ids, by what became of them
+	Requests map[string]string `json:"requests"`         // ids of their questions
+	Locked   int               `json:"locked,omitempty"` // tools of codemode.lock
 }
 
-// makeFrozen makes a frozen folder with the program of today.
-func makeFrozen(t *testing.T, folder string) {
-	if _, err := os.Stat(folder); err == nil {
-		t.Fatalf("%s is there: what is frozen is never changed", folder)
-	}
-	home := filepath.Join(os.TempDir(), "codemode-bridge-frozen") // records name it, so it has to be the same on every machine
-	if err := os.Mkdir(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
+// makeFrozen makes a frozen folder with the programs in bin. Records name the home folder.
+func makeFrozen(t *testing.T, bin, home, folder string) {
+	t.Helper()
 	write := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(home, name)
@@ -104,7 +99,12 @@ func makeFrozen(t *testing.T, folder string) {
 	}, ", ")))
 	write("tools.json", fmt.Sprintf(frozenTools, "", ""))
 	write("saved/twice.ts", frozenScript)
-	b := opens(t, patientPrograms(t), home)
+	everything, err := os.ReadFile(filepath.Join("..", "..", "bridge", "config", "testdata", "good", "everything.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("everything.json", string(everything))
+	b := opens(t, bin, home)
 	b.start()
 	made := manifest{Runs: map[string]string{}, Requests: map[string]string{}}
 
@@ -122,6 +122,11 @@ func makeFrozen(t *testing.T, folder string) {
 		text, err := json.Marshal(res)
 		return err == nil && strings.Contains(string(text), "web__reload")
 	})
+	var lock struct{ Tools int }
+	if err := json.Unmarshal([]byte(b.does("", "tools", "lock", "--json")), &lock); err != nil {
+		t.Fatal(err)
+	}
+	made.Locked = lock.Tools
 	write("tools.json", fmt.Sprintf(frozenTools, " And reads your files.", `,
   {"name": "extra", "description": "An extra.", "inputSchema": {"type": "object"}}`))
 
@@ -181,10 +186,10 @@ func makeFrozen(t *testing.T, folder string) {
 	b.stop()
 
 	// One waits when its bridge is killed; so does another one, which an approval for the
-	// session lets go on to its next question.
+	// session lets go on to its next question: of a call that nobody could foresee.
 	b.start()
 	waits("interrupted", 1)
-	run := b.starts(annsToken, `return [await codemode.web__fetch({ page: 1 }), await codemode.web__fetch({ page: 1 }), await codemode.fake__write({ path: "h.txt" })]`)
+	run := b.starts(annsToken, `return [await codemode.web__fetch({ page: 1 }), await codemode.web__fetch({ page: 1 }), await codemode.fake__write({ path: "h.txt", by: Math.random() })]`)
 	first := b.asks(run)
 	decide(annsToken, first, map[string]any{"scope": "session"})
 	eventually(t, "the run does not go on to its next question", func() bool {
@@ -213,8 +218,17 @@ func makeFrozen(t *testing.T, folder string) {
 	if info, err := os.Stat(wal); err != nil || info.Size() > 0 {
 		t.Fatalf("the log is not all in its file: %v", err)
 	}
-	for _, name := range []string{"effects", "codemode-bridge/state/audit.db-wal", "codemode-bridge/state/audit.db-bridges", "codemode-bridge/state/audit.db-shm", "codemode-bridge/state/log"} { // these belong to processes that ended, or have no format of ours
-		if err := os.RemoveAll(filepath.Join(home, name)); err != nil {
+	// These belong to processes that ended, have no format of ours, or name the folder itself.
+	ended := []string{"effects", "codemode-bridge/state/audit.db-wal", "codemode-bridge/state/audit.db-bridges", "codemode-bridge/state/audit.db-shm", "codemode-bridge/state/log", "codemode-bridge/state/windows", "codemode-bridge/state/serving", "codemode-bridge/state/confirmed"}
+	notes, err := filepath.Glob(filepath.Join(home, "codemode-bridge", "state", "*-note-*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range ended {
+		notes = append(notes, filepath.Join(home, name))
+	}
+	for _, name := range notes {
+		if err := os.RemoveAll(name); err != nil {
 			t.Fatal(err)
 		}
 	}

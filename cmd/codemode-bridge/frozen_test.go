@@ -22,7 +22,16 @@ var freeze = flag.String("freeze", "", "make testdata/frozen/`NAME` with the pro
 func TestFrozen(t *testing.T) {
 	all := filepath.Join("testdata", "frozen")
 	if *freeze != "" {
-		makeFrozen(t, filepath.Join(all, *freeze))
+		folder := filepath.Join(all, *freeze)
+		if _, err := os.Stat(folder); err == nil {
+			t.Fatalf("%s is there: what is frozen is never changed", folder)
+		}
+		home := filepath.Join(os.TempDir(), "codemode-bridge-frozen") // the same on every machine
+		if err := os.Mkdir(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(home) })
+		makeFrozen(t, patientPrograms(t), home, folder)
 	}
 	folders, err := filepath.Glob(filepath.Join(all, "*", "manifest.json"))
 	if err != nil || len(folders) == 0 {
@@ -32,15 +41,28 @@ func TestFrozen(t *testing.T) {
 		folder := filepath.Dir(file)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			t.Parallel()
-			f := thaw(t, folder)
-			f.isFine()
-			f.tellsOfRuns()
-			f.tellsOfQuestions()
-			f.tellsOfTools()
-			f.goesOn()
-			f.cancels()
+			opensFrozen(t, folder)
 		})
 	}
+	// What `make frozen` would make of the program of today, but for its patience.
+	t.Run("today", func(t *testing.T) {
+		t.Parallel()
+		folder := filepath.Join(t.TempDir(), "today")
+		makeFrozen(t, programs(t), t.TempDir(), folder)
+		opensFrozen(t, folder)
+	})
+}
+
+// opensFrozen does with a copy of a frozen folder what people would.
+func opensFrozen(t *testing.T, folder string) {
+	t.Helper()
+	f := thaw(t, folder)
+	f.isFine()
+	f.tellsOfRuns()
+	f.tellsOfQuestions()
+	f.tellsOfTools()
+	f.goesOn()
+	f.cancels()
 }
 
 // A frozen is a copy of a frozen folder, and the program of today.
@@ -49,9 +71,9 @@ type frozen struct {
 	manifest
 }
 
-// namedAfterConfig matches folders that are named after the path of the
-// configuration.
-var namedAfterConfig = regexp.MustCompile(`/(pins|catalog)-[0-9a-f]{12}/`)
+// namedAfterConfig matches what is named after the path of the configuration, with the
+// first bytes of its digest.
+var namedAfterConfig = regexp.MustCompile(`/(?:pins|catalog|marks)-([0-9a-f]{12})/`)
 
 // thaw copies a frozen folder. Files that are named after the folder's path are renamed
 // to match the copy's.
@@ -61,7 +83,9 @@ func thaw(t *testing.T, folder string) frozen {
 	f := frozen{heldBench: opens(t, programs(t), home)}
 	sum := sha256.Sum256([]byte(f.commandLine.file))
 	for name, text := range files(t, folder) {
-		name = namedAfterConfig.ReplaceAllString(filepath.ToSlash(name), "/$1-"+hex.EncodeToString(sum[:6])+"/")
+		if m := namedAfterConfig.FindStringSubmatch(filepath.ToSlash(name)); m != nil {
+			name = strings.Replace(name, m[1], hex.EncodeToString(sum[:6]), 1)
+		}
 		file := filepath.Join(home, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -135,7 +159,7 @@ var frozenRuns = map[string]frozenRun{
 	"finished": {state: "done", shows: []string{"saved as  twice", `codemode.run("twice", { n: 2 })`, "#5 done", "#1 web__reload", "outcome   done", `#3 run("twice")`, "outcome   done", "#5 utils__hash", `arguments {"text":"abc"}`, "outcome   done"}},
 	"failed":   {state: "failed", shows: []string{"error     TypeError: no rows (line 1, column 52)", "outcome   done"}},
 	"denied":   {state: "failed", shows: []string{"error     ToolCallDeniedError: utils__csv_parse was not sent: policy denies it", "decision  deny", `denylist: "utils__csv_parse" [profile careful]`, "outcome   refused, not sent"}},
-	"approved": {state: "done", shows: []string{"[hidden: looks like a secret, fp:", `"password":"[hidden, fp:`, "decision  ask, risk high", "rule no passwd: It writes to a shared folder.", "yes, once by ann (api)", "I know this one.", "outcome   done"}},
+	"approved": {state: "done", shows: []string{"[hidden: looks like a secret, fp:", `"password":"[hidden, fp:`, "decision  ask, risk high", "yes, once by ann (api)", "I know this one.", "outcome   done"}},
 	"edited":   {state: "done", shows: []string{`{ path: "b.txt" }`, `arguments {"path":"c.txt"}`, "yes, once by bob (api)", "outcome   done"}},
 	"declined": {state: "failed", shows: []string{"no, declined by bob (api)", "Not today.", "outcome   refused, not sent"}},
 	"agreed":   {state: "done", shows: []string{"rule two people (ask)", "yes, once by bob (api), which settled nothing: 1 of 2 yeses", "yes, once by bob and carol (api)", "outcome   done"}},
@@ -160,6 +184,9 @@ func (f frozen) tellsOfRuns() {
 	if named, known := slices.Sorted(maps.Keys(f.Runs)), slices.Sorted(maps.Keys(frozenRuns)); !slices.Equal(named, known) {
 		f.Fatalf("the manifest names the runs %q, want %q", named, known)
 	}
+	if f.Locked == 0 { // a check that holds is no reason to ask any more
+		f.contains(f.does("", "runs", "show", f.Runs["approved"]), "decision  ask, risk high", "rule no passwd: It writes to a shared folder.", "yes, once by ann (api)")
+	}
 	states := f.states()
 	var rows []struct{ Event, Run string }
 	f.reads(&rows, "audit", "query", "--oldest", "-n", "0")
@@ -178,6 +205,9 @@ func (f frozen) tellsOfRuns() {
 		f.contains(f.does("", "runs", "show", run), append([]string{"run " + run}, want.shows...)...)
 		events := had[run]
 		last := len(events) - 1
+		for last > 0 && f.Locked > 0 && want.state == "paused" && events[last] == "answer" { // after the run paused; earlier programs recorded none
+			last--
+		}
 		if last < 3 || events[0] != "run_started" || events[1] != "preview" || events[last] != lastEvent[want.state] {
 			f.Errorf("%s: its records are %q", name, events)
 		}
@@ -244,6 +274,24 @@ func (f frozen) tellsOfTools() {
 		"web__drop  blocked by ann on ", "+ Drops a page.", "+ destructiveHint: true",
 		"web__extra  new since ", ": An extra.",
 		"web__post  changed since ann accepted it on ", "- Posts a form.", "+ Posts a form. And reads your files.")
+	if f.Locked == 0 { // what an earlier program than the lock left
+		return
+	}
+	said, talk, code := f.run("", "tools", "lock", "--check", "--json")
+	var lock struct {
+		Tools   int
+		Changes []struct{ Kind, Server, Tool string }
+	}
+	if err := json.Unmarshal([]byte(said), &lock); err != nil || code != 1 || lock.Tools != f.Locked+2 {
+		f.Errorf("the lock of %d tools is compared: exit code %d, %v\n%s%s", f.Locked, code, err, said, talk)
+	}
+	differs := map[string]string{}
+	for _, c := range lock.Changes {
+		differs[c.Server+" "+c.Tool] = c.Kind
+	}
+	if want := map[string]string{"web post": "~", "web drop": "+", "web extra": "+"}; !maps.Equal(differs, want) {
+		f.Errorf("the lock differs in %v, want %v", differs, want)
+	}
 }
 
 // goesOn serves with the folder, and records a new run in it.

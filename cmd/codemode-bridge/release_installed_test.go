@@ -186,7 +186,7 @@ func TestReleaseInstalled(t *testing.T) {
 			}
 			root := t.TempDir()
 			// What every system has, and no package removes.
-			for _, dir := range []string{"usr/bin", "usr/lib/systemd/system", "usr/share/doc", "usr/share/man/man1", "usr/share/bash-completion/completions", "usr/share/zsh/site-functions", "usr/share/zsh/vendor-completions", "usr/share/fish/vendor_completions.d", "lib/node_modules", "bin"} {
+			for _, dir := range []string{"usr/bin", "usr/lib/systemd/system", "usr/lib/sysusers.d", "usr/share/doc", "usr/share/man/man1", "usr/share/bash-completion/completions", "usr/share/zsh/site-functions", "usr/share/zsh/vendor-completions", "usr/share/fish/vendor_completions.d", "lib/node_modules", "bin"} {
 				if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -195,6 +195,9 @@ func TestReleaseInstalled(t *testing.T) {
 			command := way.install(t, root)
 			r := *base
 			r.bin = command[0]
+			if way.with != nil { // a system's package
+				servesWithSystemd(t, root)
+			}
 			r.lives(t)
 			way.remove(t, root)
 			// dpkg removes folders that it leaves empty.
@@ -203,6 +206,41 @@ func TestReleaseInstalled(t *testing.T) {
 				t.Errorf("left behind: %q", after)
 			}
 		})
+	}
+}
+
+// servesWithSystemd checks that the units of an installed package can start: the program is
+// there, and systemd-sysusers makes the user.
+func servesWithSystemd(t *testing.T, root string) {
+	t.Helper()
+	services, err := filepath.Glob(filepath.Join(root, "usr/lib/systemd/system/*.service"))
+	if err != nil || len(services) != 1 {
+		t.Fatalf("the package has the services %q (%v)", services, err)
+	}
+	keys := map[string]string{}
+	for line := range strings.Lines(mustRead(t, services[0])) {
+		if key, value, found := strings.Cut(strings.TrimSpace(line), "="); found {
+			keys[key] = value
+		}
+	}
+	program, _, _ := strings.Cut(keys["ExecStart"], " ")
+	if info, err := os.Stat(filepath.Join(root, program)); program == "" || err != nil || info.Mode()&0o111 != 0o111 {
+		t.Errorf("the service starts %q, which the package does not bring (%v)", program, err)
+	}
+	// With a copy, since the user outlives the package.
+	system := t.TempDir()
+	const users = "usr/lib/sysusers.d/codemode-bridge.conf"
+	for _, dir := range []string{"usr/lib/sysusers.d", "etc"} {
+		if err := os.MkdirAll(filepath.Join(system, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustWrite(t, filepath.Join(system, users), mustRead(t, filepath.Join(root, users)))
+	asRoot(t, "systemd-sysusers", "--root="+system, "codemode-bridge.conf")
+	for file, name := range map[string]string{"etc/passwd": keys["User"], "etc/group": keys["Group"]} {
+		if text := mustRead(t, filepath.Join(system, file)); name == "" || !strings.HasPrefix(text, name+":") {
+			t.Errorf("the service runs as %q; %s has\n%s", name, file, text)
+		}
 	}
 }
 

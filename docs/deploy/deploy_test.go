@@ -194,6 +194,53 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
+// A collector has the keys of OpenTelemetry's collector that the example uses.
+type collector struct {
+	Receivers struct {
+		OTLP struct {
+			Protocols map[string]struct {
+				Endpoint string `json:"endpoint"`
+			} `json:"protocols"`
+		} `json:"otlp"`
+	} `json:"receivers"`
+	Processors struct {
+		Batch *struct{} `json:"batch"`
+	} `json:"processors"`
+	Exporters struct {
+		Debug struct {
+			Verbosity string `json:"verbosity"`
+		} `json:"debug"`
+	} `json:"exporters"`
+	Service struct {
+		Pipelines map[string]struct {
+			Receivers  []string `json:"receivers"`
+			Processors []string `json:"processors"`
+			Exporters  []string `json:"exporters"`
+		} `json:"pipelines"`
+	} `json:"service"`
+}
+
+// The collector takes traces and logs where the documents send them; what is acknowledged of
+// the audit log has gone on.
+func TestCollector(t *testing.T) {
+	c := strictly[collector](t, read(t, "otel-collector.yml"))
+	traces := string(read(t, "traces.md"))
+	for protocol, p := range c.Receivers.OTLP.Protocols {
+		if protocol != "http" && protocol != "grpc" || !strings.Contains(traces, "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+p.Endpoint) {
+			t.Errorf("%s is at %s, where traces.md sends nothing", protocol, p.Endpoint)
+		}
+	}
+	pipelines := c.Service.Pipelines
+	if len(c.Receivers.OTLP.Protocols) != 2 || len(pipelines) != 2 || len(pipelines["logs"].Processors) > 0 || c.Processors.Batch == nil || c.Exporters.Debug.Verbosity != "detailed" {
+		t.Errorf("%+v", c)
+	}
+	for name, p := range pipelines {
+		if !slices.Equal(p.Receivers, []string{"otlp"}) || !slices.Equal(p.Exporters, []string{"debug"}) || name != "logs" && !slices.Equal(p.Processors, []string{"batch"}) {
+			t.Errorf("the pipeline %s is %+v", name, p)
+		}
+	}
+}
+
 // A composition has the keys of the Compose Specification that the example uses.
 type composition struct {
 	Name     string                    `json:"name"`
