@@ -161,6 +161,9 @@ const maxSources = 3
 func (t *tally) tryFlows() error {
 	for _, f := range t.p.flows {
 		is, says := f.applies(t.call.Flow)
+		if is == no && t.mayCarry(f) {
+			is, says = undecided, []string{"what nobody looked for"}
+		}
 		if t.trials != nil {
 			outcome := f.missed(t.call.Flow)
 			if is != no {

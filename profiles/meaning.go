@@ -189,6 +189,9 @@ func (m *meaningTest) needs() []string { return nil }
 type knownTest bool
 
 func (k knownTest) eval(f *facts) (truth, string) {
+	if f.call.gaps.open(f.call) {
+		return undecided, maskedText
+	}
 	if f.call.known() == bool(k) {
 		return yes, ""
 	}
