@@ -210,6 +210,7 @@ func (p *player) answered(run *playedRun, r ledger.Record) {
 		c.remembered = c.remembered || r.Channel == "grant" && approved(r)
 		return
 	}
+	c.answer = r.Answer
 	if c.yes, c.no = approved(r), !approved(r); c.no {
 		return
 	}

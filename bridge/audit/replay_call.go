@@ -28,6 +28,7 @@ type playedCall struct {
 	others            profiles.RunFacts // of the run when it was decided first
 	asked, remembered bool              // remembered: an earlier yes answered
 	yes, no           bool
+	answer            string
 	content           []profiles.FlowFact
 	meaning           *profiles.Meaning
 	labels            profiles.Labels
@@ -89,7 +90,7 @@ func (run *playedRun) call(r ledger.Record) *playedCall {
 
 // judge decides a recorded call anew.
 func (p *player) judge(run *playedRun, c *playedCall, r ledger.Record) Replayed {
-	one := Replayed{Case: Case{Run: r.Run, Call: r.Call, Time: r.Time, Args: r.Args}, Server: r.Server, Tool: r.Tool, Profile: r.Profile,
+	one := Replayed{Case: Case{Run: r.Run, Call: r.Call, Time: r.Time, Args: r.Args, Answer: c.answer}, Server: r.Server, Tool: r.Tool, Profile: r.Profile,
 		Was: wasDecided(r), WasRule: rulePlayed(r), Asked: c.asked && !c.remembered, Yes: c.yes, No: c.no}
 	if p.o.By != "" {
 		one.Profile = p.o.By
