@@ -25,28 +25,37 @@ func BenchmarkReplayLog(b *testing.B) {
 	}
 	sets := officePolicies(b)
 	book, facts := play(b, sets[1], rand.New(rand.NewPCG(1, 1)), true)
-	store, err := sqlstore.Open(b.Context(), sqlstore.Options{Path: filepath.Join(b.TempDir(), "audit.db")})
+	path := filepath.Join(b.TempDir(), "audit.db")
+	fill(b, path, book, rows)
+	store, err := sqlstore.Open(b.Context(), sqlstore.Options{Path: path, ReadOnly: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	fill(b, store, book, rows)
 	for _, one := range []int{2, 6} { // rules over the run, which nothing is remembered of; and a template with flows
 		b.Run(fmt.Sprint("policy", one), func(b *testing.B) {
 			for b.Loop() {
 				got, err := audit.ReplayLog(store.Rows(b.Context(), ledger.Query{}), audit.ReplayOptions{Policy: sets[one], Facts: facts})
-				if err != nil || got.Rows < rows {
-					b.Fatal(got.Rows, err)
+				if err != nil {
+					b.Fatal(err)
 				}
-				b.ReportMetric(float64(got.Rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+				if got.Rows < rows {
+					b.Fatalf("%d rows", got.Rows)
+				}
 			}
+			b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
 		})
 	}
 }
 
 // fill writes a log of so many rows: the runs of a book again and again, with half of the
 // arguments made different.
-func fill(b *testing.B, store *sqlstore.DB, book *logbook, rows int) {
+func fill(b *testing.B, path string, book *logbook, rows int) {
+	store, err := sqlstore.Open(b.Context(), sqlstore.Options{Path: path})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
 	var batch []ledger.Record
 	for n := 0; n < rows; {
 		for _, row := range book.rows {
