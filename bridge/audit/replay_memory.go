@@ -24,7 +24,7 @@ type memory struct {
 }
 
 // remembered bounds how many calls are kept of each kind.
-const remembered = 1 << 16
+const remembered = 1 << 14
 
 func newMemory(o ReplayOptions) *memory {
 	m := &memory{policy: o.Policy, facts: o.Facts, shown: map[string]*shownCall{}, decided: map[string][2]profiles.Decision{},
