@@ -139,7 +139,7 @@ type ReplayQuestions struct {
 func ReplayLog(rows Rows, o ReplayOptions) (*Replay, error) {
 	p := &player{o: o, out: &Replay{Changes: []Change{}, Undecided: []UndecidedCall{}}, runs: map[string]*playedRun{}, contexts: map[string]*playedContext{},
 		changes: map[changeKey]*Change{}, gaps: map[string]*UndecidedCall{}, memory: newMemory(o)}
-	for row, err := range rows {
+	for row, err := range ahead(rows) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the log: %w", err)
 		}
@@ -169,14 +169,19 @@ type player struct {
 
 type changeKey struct{ profile, was, is, wasRule, isRule string }
 
+// played are the events that say what a run does.
+var played = []ledger.Event{ledger.RunStarted, ledger.Asked, ledger.Verdict, ledger.Intent, ledger.Refusal, ledger.Outcome}
+
 func (p *player) play(r ledger.Record) {
-	if r.Run == "" {
+	if r.Event == ledger.RunEnded {
+		delete(p.runs, r.Run)
+		return
+	}
+	if r.Run == "" || !slices.Contains(played, r.Event) {
 		return
 	}
 	run := p.run(r)
 	switch r.Event {
-	case ledger.RunEnded:
-		delete(p.runs, r.Run)
 	case ledger.Asked:
 		run.call(r).asked = true
 	case ledger.Verdict:
