@@ -3,40 +3,11 @@ package profiles
 import (
 	"slices"
 	"strings"
-
-	"cel.dev/cel-go/common/types"
 )
 
 // A call that is read back from a log may have values that the log does not show. What
 // becomes of it then is not one decision but lies between two, which are the same if
 // nothing that is missing matters.
-
-// Masked stands in [Call.Args] for a value that is not known. Nothing that looks at it
-// can be decided.
-type Masked struct{}
-
-// maskedText is why a condition that looks at a Masked value cannot be decided.
-const maskedText = "a value that is not known"
-
-// Gaps are what else is not known of a call.
-type Gaps struct {
-	// Args reports that some arguments are not there at all, not even as Masked.
-	Args bool
-	// Tool reports that nobody lists the tool: only its name is known.
-	Tool bool
-	// Content reports that nobody looked whether the arguments have something that was read before,
-	// and Written that nobody looked whether they stand in the script.
-	Content, Written bool
-	// Carries reports that nobody looked whether the call carries away what another server answered.
-	Carries bool
-}
-
-// gaps are the Gaps of a call with its Masked values, and which of the two decisions is made.
-type gaps struct {
-	Gaps
-	masked []string // dotted paths
-	loose  bool
-}
 
 // Between returns the strictest and the loosest decision that could have been made on a
 // call with these gaps. They have the same disposition if it is the same whatever is
@@ -92,21 +63,6 @@ func (m *Meaning) carryingAny(g *gaps) *Meaning {
 	return &is
 }
 
-// open reports whether nothing but what is missing keeps the meaning of a call from being
-// known.
-func (g *gaps) open(call *Call) bool {
-	m := call.Meaning
-	switch {
-	case g == nil:
-		return false
-	case m == nil || !m.Accepted:
-		return g.Tool
-	case g.Args:
-		return true
-	}
-	return len(m.Unknown) > 0 && !slices.ContainsFunc(m.Unknown, func(param string) bool { return !slices.Contains(g.masked, param) })
-}
-
 // concerns reports whether a condition that could not be decided, as why says, might be if
 // nothing were missing.
 func (g *gaps) concerns(call *Call, c condition, why string) bool {
@@ -146,12 +102,6 @@ func (t *tally) settle(r *rule, is truth, why string) truth {
 	return no
 }
 
-// mayCarry reports whether a flow may apply because nobody looked.
-func (t *tally) mayCarry(f *flow) bool {
-	g := t.call.gaps
-	return g != nil && g.Content && !g.loose && f.content && (t.call.Flow == nil || t.call.Flow.Labels.has(f.to) != no)
-}
-
 // forgive takes what is missing for harmless, for the loosest decision: rules have been
 // tried, and the risk comes next.
 func (t *tally) forgive() error {
@@ -175,6 +125,3 @@ func (t *tally) weighGap() error {
 	}
 	return nil
 }
-
-// errMasked is what an expression gets in the place of a Masked value.
-func errMasked() *types.Err { return types.NewErr(maskedText).(*types.Err) }

@@ -185,6 +185,21 @@ func (m *meaningTest) reads() []nameRead { return nil }
 
 func (m *meaningTest) needs() []string { return nil }
 
+// open reports whether nothing but what is missing keeps the meaning of a call from being
+// known.
+func (g *gaps) open(call *Call) bool {
+	m := call.Meaning
+	switch {
+	case g == nil:
+		return false
+	case m == nil || !m.Accepted:
+		return g.Tool
+	case g.Args:
+		return true
+	}
+	return len(m.Unknown) > 0 && !slices.ContainsFunc(m.Unknown, func(param string) bool { return !slices.Contains(g.masked, param) })
+}
+
 // A knownTest is the key "known" of a rule.
 type knownTest bool
 
