@@ -29,7 +29,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge ./bridge/upstream
 # The packages in which goroutines meet: they or their tests have a go
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
-RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/bench \
+RACE = ./.ci/mutants ./.ci/release ./analysis ./bridge ./bridge/access ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/audit ./bridge/bench \
 	./bridge/bench/asking ./bridge/bench/flows ./bridge/catalog ./bridge/centre ./bridge/certificate ./bridge/config ./bridge/confirmed ./bridge/dialogs \
 	./bridge/doctor ./bridge/documents ./bridge/elicit ./bridge/enrolment ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/identity ./bridge/include \
 	./bridge/instance ./bridge/learned ./bridge/ledger ./bridge/lifecycle ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/metrics \

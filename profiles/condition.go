@@ -74,6 +74,9 @@ type facts struct {
 func (f *facts) ResolveName(name string) (any, bool) {
 	switch name {
 	case "args":
+		if f.call.gaps != nil && f.call.gaps.Args {
+			return nil, false
+		}
 		if f.args == nil {
 			// Expressions of many rules read the same few arguments: those at
 			// the top are converted once, the ones below when they are read.
@@ -92,6 +95,9 @@ func (f *facts) ResolveName(name string) (any, bool) {
 	case "server":
 		return f.call.Server, true
 	case "annotations":
+		if f.call.gaps != nil && f.call.gaps.Tool {
+			return nil, false
+		}
 		if f.annotations == nil {
 			f.annotations = map[string]bool{}
 			for key, hint := range f.call.Annotations.byKey() {
@@ -113,7 +119,7 @@ func (f *facts) ResolveName(name string) (any, bool) {
 		}
 		return f.call.Flow.Labels.Has, true
 	case "flow.content", "flow.context":
-		if f.call.Flow == nil {
+		if f.call.Flow == nil || name == "flow.content" && f.call.gaps != nil && f.call.gaps.Content {
 			return nil, false
 		}
 		facts := f.call.Flow.Content
@@ -124,7 +130,7 @@ func (f *facts) ResolveName(name string) (any, bool) {
 			return all, true
 		}
 	case "flow.written":
-		if f.call.Flow != nil {
+		if f.call.Flow != nil && !(f.call.gaps != nil && f.call.gaps.Written) {
 			return f.call.Flow.Written, true
 		}
 	}
@@ -213,6 +219,8 @@ func (n numbers) NativeToValue(v any) ref.Val {
 		return types.NewDynamicList(n, v)
 	case map[string]any:
 		return types.NewStringInterfaceMap(n, v)
+	case Masked:
+		return errMasked()
 	}
 	return n.Adapter.NativeToValue(v)
 }
@@ -403,6 +411,9 @@ func (e *expression) publicError(message string) string {
 			return message
 		}
 		return "no such key" // the key was computed from an argument
+	}
+	if message == maskedText {
+		return message
 	}
 	for _, prefix := range []string{"clean: ", "host: ", "operation cancelled"} {
 		if strings.HasPrefix(message, prefix) {

@@ -50,6 +50,8 @@ type Call struct {
 	// Changed says how the tool's definition differs from the one that a person
 	// accepted; empty if it does not.
 	Changed string
+
+	gaps *gaps // what is not known of it: see [Profile.Between]
 }
 
 // Path returns the name that globs match: server__tool, or the plain name of a

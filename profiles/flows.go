@@ -153,6 +153,12 @@ func (f *flow) missed(facts *FlowFacts) string {
 	}
 }
 
+// mayCarry reports whether a flow may apply because nobody looked.
+func (t *tally) mayCarry(f *flow) bool {
+	g := t.call.gaps
+	return g != nil && g.Content && !g.loose && f.content && (t.call.Flow == nil || t.call.Flow.Labels.has(f.to) != no)
+}
+
 // maxSources bounds how many sources a reason names.
 const maxSources = 3
 
@@ -161,6 +167,9 @@ const maxSources = 3
 func (t *tally) tryFlows() error {
 	for _, f := range t.p.flows {
 		is, says := f.applies(t.call.Flow)
+		if is == no && t.mayCarry(f) {
+			is, says = undecided, []string{"what nobody looked for"}
+		}
 		if t.trials != nil {
 			outcome := f.missed(t.call.Flow)
 			if is != no {

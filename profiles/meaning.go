@@ -185,10 +185,28 @@ func (m *meaningTest) reads() []nameRead { return nil }
 
 func (m *meaningTest) needs() []string { return nil }
 
+// open reports whether nothing but what is missing keeps the meaning of a call from being
+// known.
+func (g *gaps) open(call *Call) bool {
+	m := call.Meaning
+	switch {
+	case g == nil:
+		return false
+	case m == nil || !m.Accepted:
+		return g.Tool
+	case g.Args:
+		return true
+	}
+	return len(m.Unknown) > 0 && !slices.ContainsFunc(m.Unknown, func(param string) bool { return !slices.Contains(g.masked, param) })
+}
+
 // A knownTest is the key "known" of a rule.
 type knownTest bool
 
 func (k knownTest) eval(f *facts) (truth, string) {
+	if f.call.gaps.open(f.call) {
+		return undecided, maskedText
+	}
 	if f.call.known() == bool(k) {
 		return yes, ""
 	}

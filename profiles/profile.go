@@ -248,6 +248,7 @@ func (t *tally) tryRules() error {
 		truth, why := yes, ""
 		if r.when != nil {
 			truth, why = r.when.eval(&t.facts)
+			truth = t.settle(r, truth, why)
 		}
 		if truth == no {
 			t.triedRule(r, false, "the condition is false")

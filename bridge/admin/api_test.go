@@ -475,13 +475,19 @@ func TestProfilesAndSessions(t *testing.T) {
 	if !strings.Contains(rec[1].Error, "config.json:3:7") {
 		t.Errorf("refused because of %q", rec[1].Error)
 	}
+	b.as("bob").do("POST", "/api/profiles/try", `{"text":"{}"}`).refused(403, "role")
+	b.as("ada").do("POST", "/api/profiles/try", `{"text":"{,}"}`).refused(422, "invalid").says("config.json:3:7")
+	b.as("ada").do("POST", "/api/profiles/try", `{"text":"{}"}`).want(200).says(`"calls":12`, `"looser":2`, "last 7 days")
+	if b.policy.saved != 0 || len(b.recorded(ledger.ConfigChanged)) != 2 {
+		t.Error("trying profiles has saved or recorded something")
+	}
 	save("ada", "{}", "zero").refused(409, "changed")
 	b.as("ada").do("PUT", "/api/profiles", `{"text":"{}"}`).refused(422, "invalid")
 	save("ada", "{}", "one").want(200)
 	if rec := b.recorded(ledger.ConfigChanged); b.policy.saved != 1 || len(rec) == 0 || rec[0].Approver != "ada" {
 		t.Errorf("saved %d times, recorded %+v", b.policy.saved, rec)
 	}
-	b.atPage("ada").do("GET", "/profiles", "").want(200).says(`id="policy"`, `data-revision="one&#43;"`, "claude-code")
+	b.atPage("ada").do("GET", "/profiles", "").want(200).says(`id="policy"`, `data-do="try-policy"`, `data-revision="one&#43;"`, "claude-code")
 	if res := b.atPage("vic").do("GET", "/profiles", "").want(200); strings.Contains(res.body, `id="policy"`) {
 		t.Error("a viewer gets an editor")
 	}

@@ -475,6 +475,13 @@ func (f *fakePolicy) Save(_ context.Context, text, revision, _ string) error {
 	return nil
 }
 
+func (f *fakePolicy) Try(_ context.Context, text string) (WhatIf, error) {
+	if !json.Valid([]byte(text)) {
+		return WhatIf{}, fmt.Errorf("config.json:3:7: there is no value here")
+	}
+	return WhatIf{Days: 7, Calls: 12, Same: 9, Looser: 2, Stricter: 1, Before: 1.5, After: 0.5, Text: "of the last 7 days' 12 calls"}, nil
+}
+
 func (f *fakePolicy) Propose(_ context.Context, profile string, rule profiles.RuleSpec) (Proposal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -222,9 +222,29 @@ type Policy interface {
 	// text that had the revision. ErrChanged means that the text has changed since;
 	// any other error says what is wrong, with lines.
 	Save(ctx context.Context, text, revision, by string) error
+	// Try returns what a text would have changed of the calls of the last days, if it is
+	// valid. It changes nothing.
+	Try(ctx context.Context, text string) (WhatIf, error)
 	// Propose returns what the configuration would be with a rule added to a profile.
 	// It changes nothing.
 	Propose(ctx context.Context, profile string, rule profiles.RuleSpec) (Proposal, error)
+}
+
+// A WhatIf is what other profiles would have decided on the calls of the last days.
+type WhatIf struct {
+	Days     int  `json:"days"`
+	Calls    int  `json:"calls"`
+	Partial  bool `json:"partial,omitempty"` // there are more, older ones
+	Same     int  `json:"unchanged"`
+	Looser   int  `json:"looser"` // less is asked or denied
+	Stricter int  `json:"stricter"`
+	// Unknown are those that cannot be decided: something that matters is not in the log.
+	Unknown int `json:"unknown"`
+	// Before and After are questions a day.
+	Before float64 `json:"questions_before"`
+	After  float64 `json:"questions_after"`
+	// Text says all of it, with rules and examples, for people: lines as they may see them.
+	Text string `json:"text"`
 }
 
 // A Profile is the effective form of a profile, with all that it extends.

@@ -71,6 +71,22 @@ func (s edits) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request)
 	return answer(w, http.StatusOK, map[string]any{"saved": true})
 }
 
+// tryProfiles says what another text would have changed. It changes nothing.
+func (s *Site) tryProfiles(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	if s.o.Policy == nil {
+		return missing("profiles to try")
+	}
+	var text string
+	if err := s.read(w, r, fields{"text": &text}); err != nil {
+		return err
+	}
+	found, err := s.o.Policy.Try(r.Context(), text)
+	if err != nil {
+		return invalid(canon.Escape(err.Error()), "")
+	}
+	return answer(w, http.StatusOK, found)
+}
+
 func (s *Site) listSessions(_ *caller, w http.ResponseWriter, _ *http.Request) error {
 	if s.o.Sessions == nil {
 		return missing("sessions")

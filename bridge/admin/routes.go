@@ -63,6 +63,7 @@ func (s *Site) routes() []route {
 		{"POST", "/api/tools/block", approval.Edit, s.blockTool},
 		{"GET", "/api/profiles", approval.Look, s.listProfiles},
 		{"PUT", "/api/profiles", approval.Edit, edits.saveProfiles},
+		{"POST", "/api/profiles/try", approval.Edit, s.tryProfiles},
 		{"GET", "/api/config", approval.Look, config.showConfig},
 		{"POST", "/api/config/confirm", approval.ConfirmConfig, config.confirmConfig},
 		{"POST", "/api/config/reject", approval.ConfirmConfig, config.rejectConfig},

@@ -3,10 +3,11 @@
 // them questions, exports, and the report for an auditor.
 //
 // Everything here is a function over rows of package ledger, in the order in
-// which they were written. Nothing writes a record or decides a call.
+// which they were written. Nothing writes a record; what [ReplayLog] decides has no effect.
 //
 //	ledger.Store.Rows ─┬─ ReadTimeline ─ (*Timeline).Write    runs show
 //	                   ├─ Measure ─ Stats ─ (Stats).Suggest   audit stats
+//	                   ├─ ReplayLog ─ (*Replay).Write         profiles replay
 //	                   ├─ Export                              audit export, audit query --format csv
 //	                   ├─ WriteReport                         audit report
 //	                   ├─ Table                               audit query

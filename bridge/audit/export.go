@@ -75,7 +75,7 @@ var columns = []string{
 	"request", "approver", "channel", "answer", "outcome", "error", "wait_ms", "duration_ms", "bytes_sent", "bytes_received",
 	"name", "script", "script_hash", "input", "preview", "detail", "hash",
 	"configuration", "principal", "trace_id", "server_identity", "repeatable", "finds", "on_behalf_of", "comment", "counted",
-	"edited_args", "edited_digest", "edited_by", "grant", "box",
+	"edited_args", "edited_digest", "edited_by", "grant", "box", "looked", "written", "brief",
 }
 
 // cells are a row for CSV, in the order of columns.
@@ -87,7 +87,7 @@ func cells(row ledger.Row) []string {
 		r.Request, r.Approver, r.Channel, r.Answer, r.Outcome, r.Error, millis(r.Wait), millis(r.Duration), count(r.Sent), count(r.Received),
 		r.Name, r.Script, r.ScriptHash, string(r.Input), string(r.Preview), string(r.Detail), row.Hash.String(),
 		r.Configuration, r.Principal, r.TraceID, r.Identity, yes(r.Repeatable), finds(r.Sources), r.OnBehalfOf, r.Comment, whether(r.Counted),
-		string(r.EditedArgs), r.EditedDigest, r.EditedBy, r.Grant, r.Box,
+		string(r.EditedArgs), r.EditedDigest, r.EditedBy, r.Grant, r.Box, r.Looked, whether(r.Written), yes(r.Brief),
 	}
 	for i, text := range all {
 		all[i] = cell(text)
@@ -141,6 +141,9 @@ func finds(all []ledger.SourceMatch) string {
 	var texts []string
 	for _, f := range all {
 		text := fmt.Sprintf("%s[%d:%d] of call %d", f.Argument, f.Offset, f.Offset+f.Length, f.Call)
+		if f.Kind == ledger.Lost {
+			text = fmt.Sprintf("not all is remembered of call %d", f.Call)
+		}
 		if len(f.Labels) > 0 {
 			text += " (" + strings.Join(f.Labels, ", ") + ")"
 		}

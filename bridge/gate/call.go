@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
 
@@ -60,20 +61,23 @@ type call struct {
 	args     canon.Args
 	meaning  *profiles.Meaning // nil if nobody knows
 	flow     *profiles.FlowFacts
+	watched  bool              // flow says what was read before
 	began    *profiles.Meaning // what it was when these arguments were judged first
 	met      []string          // who is not new any more because a person approved the call
 	landed   func(ok bool)     // is told whether it succeeded, once it was sent
 	decision profiles.Decision
-	verdict  *approval.Verdict    // of a person, if one was asked
-	shown    *canon.Digest        // of the arguments that the person was asked about, if they edited them
-	edited   *Edited              // how, nil if nobody did
-	notes    []string             // on its arguments, for the record
-	reads    []approval.Read      // of its arguments, once it is asked about
-	sources  []string             // what else there is to say of where they come from
-	finds    []ledger.SourceMatch // the same for the record
-	read     time.Time            // when it was answered
-	cleared  time.Time            // up to when a person has what was read before forgotten
-	counted  bool                 // among the run's facts, with so many bytes:
+	verdict  *approval.Verdict // of a person, if one was asked
+	shown    *canon.Digest     // of the arguments that the person was asked about, if they edited them
+	edited   *Edited           // how, nil if nobody did
+	notes    []string          // on its arguments, for the record
+	reads    []approval.Read   // of its arguments, once it is asked about
+	sources  []string          // what else there is to say of where they come from
+	looked   string            // how its arguments were searched for what the run has read: a word of ledger
+	found    provenance.Found  // what that found
+	named    []provenance.Run  // and which names
+	read     time.Time         // when it was answered
+	cleared  time.Time         // up to when a person has what was read before forgotten
+	counted  bool              // among the run's facts, with so many bytes:
 	bytes    int64
 }
 
@@ -85,7 +89,8 @@ func (c *call) record(event ledger.Event) ledger.Record {
 		return rec // refused before anything was decided
 	}
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // the record of its intent has them
-		rec.Args, rec.Sources = c.recorded(c.args, nil), c.finds
+		rec.Args = c.recorded(c.args, nil)
+		c.searched(&rec)
 	}
 	if c.edited != nil {
 		rec.EditedBy = c.edited.By

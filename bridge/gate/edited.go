@@ -5,6 +5,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
 
@@ -29,6 +30,7 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 		}
 	}
 	c.args, c.shown, c.notes, c.edited, c.began = args, &shown, notes, edited, nil
+	c.looked, c.found, c.named = "", provenance.Found{}, nil
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
@@ -88,12 +89,14 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 		if c.Number == 0 {
 			find = r.read.Find // it is not made yet
 		}
-		f.Content = find(c.Number, c.tool.Server, c.args).ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
+		found := find(c.Number, c.tool.Server, c.args)
+		c.keep(ledger.LookedAll, found)
+		f.Content = found.ContentFacts(func(s provenance.Source) bool { return reads && s.Server == c.tool.Server })
 	}
 	if content && f.Labels.May(profiles.LabelExternal) {
 		f.Content = append(f.Content, r.read.Stored(c.tool.Server)...)
 	}
-	if context {
+	if c.watched = context; context {
 		all := slices.Concat(r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))
 		f.Written = r.written(provenance.Sending{Call: c.Number, Server: c.tool.Server, Args: c.args, Leaves: !reads}, f.Labels, slices.Concat(r.Context, all))
 		f.Context = provenance.ContextFacts(all...)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -506,5 +507,62 @@ func TestWhatStandsInTheScript(t *testing.T) {
 	second = `mail({body: "a line"})`
 	if err := callTo(t, g, run(second), 1, "mail__send", sends("a line")); err == nil {
 		t.Error("whoever wrote the second script may have known what the first has read")
+	}
+}
+
+// The record of a call says what was found in its arguments, whose it is, and how far anybody looked; it never has the text.
+func TestRecordsSayWhatWasFound(t *testing.T) {
+	b := &book{}
+	g := flowing(t, profiles.FlowSpec{From: new("none"), To: new("external"), Action: new("deny"), By: new("content")}, b)
+	r := begin(t, g, "p")
+	for i, args := range []any{map[string]any{"path": "salaries.md"}, sends("FYI: " + salary), sends("nothing that anybody has read here")} {
+		if err := callTo(t, g, r, i+1, []string{"fs__read", "mail__send", "mail__send"}[i], args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var intents []ledger.Record
+	for _, rec := range b.records {
+		if rec.Event == ledger.Intent {
+			intents = append(intents, rec)
+		}
+	}
+	for _, rec := range intents {
+		if rec.Looked != ledger.LookedAll || rec.Written != nil {
+			t.Errorf("call %d: looked %q, written %v", rec.Call, rec.Looked, rec.Written)
+		}
+	}
+	want := []ledger.SourceMatch{{Call: 1, Argument: "body", Offset: 5, Length: len(salary), Labels: []string{"private"}}}
+	if got := intents[1].Sources; !reflect.DeepEqual(got, want) {
+		t.Errorf("what was sent again is recorded as %+v, want %+v", got, want)
+	}
+	if got := intents[2].Sources; len(got) != 0 {
+		t.Errorf("of what nobody has read %+v is recorded", got)
+	}
+}
+
+// Without such a rule nobody looks, and the record says so; where one asks for what was read before, it says whether the
+// arguments are written in the script.
+func TestRecordsSayThatNobodyLooked(t *testing.T) {
+	for _, row := range []struct {
+		by, looked string
+		written    bool
+	}{{"context", "", true}, {"content", ledger.LookedAll, false}} {
+		b := &book{}
+		g := flowing(t, profiles.FlowSpec{From: new("none"), To: new("external"), Action: new("deny"), By: &row.by}, b)
+		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Script: `mail.send({body: "hello"})`, Brief: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := callTo(t, g, r, 1, "mail__send", sends("hello")); err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range b.records {
+			if rec.Event == ledger.RunStarted && !rec.Brief {
+				t.Error("it is not recorded that the session is the request's")
+			}
+			if rec.Event == ledger.Intent && (rec.Looked != row.looked || (rec.Written != nil) != row.written || row.written && !*rec.Written) {
+				t.Errorf("by %s: looked %q, written %v", row.by, rec.Looked, rec.Written)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
@@ -105,10 +106,11 @@ func (c *call) carries(view *View, read *provenance.Memory) {
 	if m == nil || !m.Accepted || !m.Leaves() {
 		return
 	}
-	runs := read.Find(c.Number, c.tool.Server, c.args).Runs
-	if reads := []string{string(known.Read)}; slices.Equal(m.Effects, reads) {
-		runs = append(runs, read.Names(c.args, view.privateHere)...)
+	found := read.Find(c.Number, c.tool.Server, c.args)
+	if c.keep(ledger.LookedRuns, found); slices.Equal(m.Effects, []string{string(known.Read)}) {
+		c.named = read.Names(c.args, view.privateHere)
 	}
+	runs := slices.Concat(found.Runs, c.named)
 	for _, run := range runs {
 		carried := profiles.CarriedFact{Param: run.Argument, What: "what " + run.Server + " answered"}
 		if run.Server != c.tool.Server && !slices.Contains(m.Carries, carried) {

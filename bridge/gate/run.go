@@ -159,7 +159,7 @@ func (g *Gate) run(o Origin, h Host) *Run {
 // startRecord makes a record with the script as a person may see it, and a hash of
 // its exact text.
 func (r *Run) startRecord() ledger.Record {
-	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name, Revision: r.Policy.Revision()}
+	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name, Revision: r.Policy.Revision(), Brief: r.Brief}
 	if r.Script != "" {
 		sum := sha256.Sum256([]byte(r.Script))
 		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])

@@ -40,13 +40,11 @@ func (r *Run) findSources(c *call) {
 	if folders := r.Workspace.Folders(); len(folders) == 1 {
 		folder = canon.Escape(folders[0]) + string(filepath.Separator)
 	}
-	c.sources, c.reads, c.finds = nil, nil, nil
+	c.keep(ledger.LookedRuns, found)
+	c.sources, c.reads = nil, nil
 	var others []string
 	for _, run := range found.Runs {
 		c.reads = append(c.reads, approval.Read{Param: run.Argument, Characters: run.Characters, Whole: run.Whole, Call: run.Call, From: provenance.Within(folder, run.From)})
-		for _, span := range run.Spans {
-			c.finds = append(c.finds, ledger.SourceMatch{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
-		}
 		if name := canon.Escape(run.Server); run.Server != c.tool.Server && !slices.Contains(others, name) {
 			others = append(others, name)
 		}
@@ -62,5 +60,23 @@ func (r *Run) findSources(c *call) {
 	c.decision.Reasons = slices.Clone(c.decision.Reasons)
 	for _, name := range others {
 		c.decision.Reasons = append(c.decision.Reasons, profiles.Reason{Kind: profiles.KindRisk, Risk: c.decision.Risk, Detail: "passes on what was read from " + name})
+	}
+}
+
+// keep keeps what was found in the arguments of c for its record, unless a wider search has.
+func (c *call) keep(looked string, found provenance.Found) {
+	if looked == ledger.LookedAll || c.looked != ledger.LookedAll {
+		c.looked, c.found = looked, found
+	}
+}
+
+// searched notes in a record what was found of what the run has read, and which facts about flows were looked for.
+func (c *call) searched(rec *ledger.Record) {
+	rec.Looked = c.looked
+	for _, p := range c.found.Pieces(c.named) {
+		rec.Sources = append(rec.Sources, ledger.SourceMatch{Kind: p.Kind, Call: p.Source.Call, Argument: p.Argument, Offset: p.Span.Offset, Length: p.Span.Length, Labels: p.Source.Labels, Unlabelled: p.Source.Unlabelled})
+	}
+	if c.watched {
+		rec.Written = new(c.flow.Written)
 	}
 }

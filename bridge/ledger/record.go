@@ -111,11 +111,17 @@ type Record struct {
 	// Repeatable reports that the call may be made again without harm, according to
 	// a rule or a trusted server. It has nothing to do with the call's risk.
 	Repeatable bool `json:"repeatable,omitempty"`
-	// Sources are the arguments' bytes that the run has read before.
+	// Sources are the arguments' bytes that the run has read before, as far as Looked says that anybody looked.
 	Sources []SourceMatch `json:"finds,omitempty"`
-	Notify  bool          `json:"notify,omitempty"` // policy wants the call announced
-	Line    int           `json:"line,omitempty"`   // of the call in the script, from 1
-	Column  int           `json:"column,omitempty"`
+	Looked  string        `json:"looked,omitempty"`
+	// Written, if anybody looked, says that the script has the arguments as one literal from before it read anything
+	// private: see profiles.FlowFacts.
+	Written *bool `json:"written,omitempty"`
+	// Brief, of a run that started, says that its session lasts no longer than the client's request.
+	Brief  bool `json:"brief,omitempty"`
+	Notify bool `json:"notify,omitempty"` // policy wants the call announced
+	Line   int  `json:"line,omitempty"`   // of the call in the script, from 1
+	Column int  `json:"column,omitempty"`
 
 	Request  string `json:"request,omitempty"`  // the id of the question
 	Approver string `json:"approver,omitempty"` // who decided
@@ -167,15 +173,28 @@ type Record struct {
 	Journal []JournalEntry `json:"-"`
 }
 
+// How far somebody looked for what the run had read, as written in Record.Looked. It is empty if nobody did.
+const (
+	LookedRuns = "runs" // for characters in common, as a question shows them
+	LookedAll  = "all"  // for all that rules about flows by content count: encoded, in parts, and short values that identify, too
+)
+
 // A SourceMatch is a piece of a call's arguments that the run has read before, in
-// the answer of one call.
+// the answer of one call. It never holds the text itself.
 type SourceMatch struct {
-	Call     int      `json:"call"`             // that read it
+	// Kind is empty for characters in common, or value, more, name or lost: a kind of provenance.Piece.
+	Kind     string   `json:"kind,omitempty"`
+	Call     int      `json:"call"`             // that read it; 0 if any may have
 	Argument string   `json:"argument"`         // dotted path, in display form
 	Offset   int      `json:"offset"`           // in the argument, in bytes
 	Length   int      `json:"length"`           // in bytes
 	Labels   []string `json:"labels,omitempty"` // of what was read
+	// Unlabelled reports that nobody had said which labels that has.
+	Unlabelled bool `json:"unlabelled,omitempty"`
 }
+
+// Lost is the Kind of what was read but is not remembered, so that nobody knows whether the call has something of it.
+const Lost = "lost"
 
 // Path returns the tool as policy writes it: server__tool, or whichever of the two
 // names is set.
@@ -260,6 +279,13 @@ func (r Record) attrs() []slog.Attr {
 	}
 	if len(r.Sources) > 0 {
 		as = append(as, slog.Any("finds", r.Sources))
+	}
+	text("looked", r.Looked)
+	if r.Written != nil {
+		as = append(as, slog.Bool("written", *r.Written))
+	}
+	if r.Brief {
+		as = append(as, slog.Bool("brief", true))
 	}
 	if r.Notify {
 		as = append(as, slog.Bool("notify", true))

@@ -114,6 +114,13 @@ func matches(pattern string, names []string, absolute bool) bool {
 	if len(names) == 0 {
 		return false
 	}
+	one := strings.TrimSuffix(pattern, "/")
+	switch named := !strings.Contains(one, "/"); { // most are: nothing is taken apart for them
+	case named && one == pattern:
+		return fits(one, names[len(names)-1])
+	case named:
+		return slices.ContainsFunc(names, func(name string) bool { return fits(one, name) })
+	}
 	rooted := strings.HasPrefix(pattern, "/")
 	folder := strings.HasSuffix(pattern, "/")
 	wanted := strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' })
@@ -124,16 +131,29 @@ func matches(pattern string, names []string, absolute bool) bool {
 		if !folder && from+len(wanted) < len(names) {
 			continue
 		}
-		fits := true
+		all := true
 		for i, want := range wanted {
-			if ok, err := path.Match(want, names[from+i]); !ok || err != nil {
-				fits = false
+			if all = fits(want, names[from+i]); !all {
 				break
 			}
 		}
-		if fits {
+		if all {
 			return true
 		}
 	}
 	return false
+}
+
+// fits reports whether a name is the one that a part of a pattern wants, in which * stands for anything and nothing
+// else does.
+func fits(want, name string) bool {
+	before, after, star := strings.Cut(want, "*")
+	switch {
+	case !star:
+		return want == name
+	case !strings.Contains(after, "*"):
+		return len(name) >= len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+	}
+	ok, err := path.Match(want, name)
+	return ok && err == nil
 }

@@ -381,6 +381,25 @@ func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
 	save(annsToken, loosePolicy, strings.Repeat("0", 64), 409, "changed")
 	unchanged()
 
+	// What the text would change of the calls so far can be seen before.
+	if b.passes() {
+		t.Fatal("the strict policy lets the call pass")
+	}
+	try := func(token, policy string, want int, words ...string) {
+		t.Helper()
+		code, text := b.api(token, "POST", "/api/profiles/try", map[string]string{"text": policy})
+		for _, words := range words {
+			if code != want || !strings.Contains(text, words) {
+				t.Errorf("trying %s: %d %s, want %d %s", policy, code, text, want, words)
+			}
+		}
+	}
+	try(bobsToken, loosePolicy, 403, "")
+	try(annsToken, `{"profiles": {"p": {"denylst": []}}}`, 422, "config.json:4:")
+	try(annsToken, strictPolicy, 200, `"calls":1,"unchanged":1,"looser":0,"stricter":0,"unknown":0`)
+	try(annsToken, loosePolicy, 200, `"days":7,"calls":1,"unchanged":0,"looser":1,"stricter":0,"unknown":0`, "looser than before", "  deny  allow  ", "#1  utils__hash {")
+	unchanged()
+
 	// Whoever may confirm a looser policy need not confirm their own edit.
 	policy := strings.Replace(loosePolicy, `"profiles"`, "// said ann\n  \"profiles\"", 1)
 	save(annsToken, policy, got.Source.Revision, 200, "saved")

@@ -13,8 +13,11 @@ import (
 
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/jsonc"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lines"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/profiles"
@@ -26,7 +29,7 @@ type policyOf struct {
 	parts   *parts
 	console *console
 
-	saving sync.Mutex
+	saving, trying sync.Mutex
 }
 
 const evaluation = "/evaluation"
@@ -107,20 +110,97 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 		if textRevision(whole) != revision {
 			return nil, setup.ErrChanged
 		}
-		section, err := jsonc.Section(whole, evaluation)
-		switch {
-		case err != nil:
-			return nil, err
-		case section == nil:
-			return jsonc.Insert(whole, evaluation, jsonc.Text(text))
-		}
-		return jsonc.Replace(whole, evaluation, jsonc.Text(text))
+		return withSection(whole, text)
 	}
 	err := rewrite(o.console, o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
 	if errors.Is(err, setup.ErrChanged) {
 		return admin.ErrChanged
 	}
 	return err
+}
+
+// How far back Try looks.
+const (
+	triedDays = 7
+	triedRows = 100_000
+)
+
+// Try decides the calls of the last days anew by a text, with the tools of today.
+func (o *policyOf) Try(ctx context.Context, text string) (found admin.WhatIf, err error) {
+	if !o.trying.TryLock() { // it takes seconds of a processor
+		return found, errors.New("somebody else is trying profiles: try again in a moment")
+	}
+	defer o.trying.Unlock()
+	file := o.parts.config().File
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		return found, fmt.Errorf("reading the configuration: %w", err)
+	}
+	next, err := withSection(whole, text)
+	if err != nil {
+		return found, err
+	}
+	cfg, err := o.console.parseFile(file, next)
+	if err != nil {
+		return found, err
+	}
+	store := o.parts.recorder.Store()
+	if store == nil {
+		return found, errors.New("there is no audit log, so that no calls are known")
+	}
+	now := time.Now()
+	q := ledger.Query{Since: now.AddDate(0, 0, -triedDays)}
+	for row, err := range store.Rows(ctx, ledger.Query{Newest: true, Limit: 1}) {
+		if err != nil {
+			return found, err
+		}
+		q.After = max(0, row.Seq-triedRows)
+	}
+	for row, err := range store.Rows(ctx, ledger.Query{Since: q.Since, Limit: 1}) {
+		found.Partial = err == nil && row.Seq <= q.After
+	}
+	replayed, err := audit.ReplayLog(store.Rows(ctx, q), audit.ReplayOptions{Policy: cfg.Profiles, Since: q.Since, Until: now,
+		Facts: factsOf(o.parts.gate.View(), o.parts.roots(o.console).Workspace(ctx, nil, false))})
+	if err != nil {
+		return found, err
+	}
+	return whatIf(replayed, found.Partial)
+}
+
+// whatIf is a replay as the page shows it.
+func whatIf(r *audit.Replay, partial bool) (admin.WhatIf, error) {
+	var text strings.Builder
+	table := func(rows [][]string) error {
+		text.WriteString(lines.Table(rows, 0))
+		return nil
+	}
+	if err := r.Write(&text, table); err != nil {
+		return admin.WhatIf{}, err
+	}
+	w := admin.WhatIf{Days: triedDays, Partial: partial, Calls: r.Calls, Same: r.Same, Before: r.Questions.BeforeDaily, After: r.Questions.AfterDaily, Text: text.String()}
+	for _, c := range r.Changes {
+		if c.Looser() {
+			w.Looser += c.Count
+		} else {
+			w.Stricter += c.Count
+		}
+	}
+	for _, u := range r.Undecided {
+		w.Unknown += u.Count
+	}
+	return w, nil
+}
+
+// withSection returns the text of a configuration with another text of the section.
+func withSection(whole []byte, text string) ([]byte, error) {
+	section, err := jsonc.Section(whole, evaluation)
+	switch {
+	case err != nil:
+		return nil, err
+	case section == nil:
+		return jsonc.Insert(whole, evaluation, jsonc.Text(text))
+	}
+	return jsonc.Replace(whole, evaluation, jsonc.Text(text))
 }
 
 // confirm confirms what is about to be written, so that no bridge holds it as pending.

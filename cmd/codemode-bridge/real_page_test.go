@@ -248,6 +248,12 @@ func (p *pagePolicy) Source(context.Context) (string, string, error) {
 func (p *pagePolicy) Propose(context.Context, string, profiles.RuleSpec) (admin.Proposal, error) {
 	return admin.Proposal{}, errors.New("no rule is proposed here")
 }
+func (p *pagePolicy) Try(_ context.Context, text string) (admin.WhatIf, error) {
+	if !json.Valid([]byte(text)) {
+		return admin.WhatIf{}, fmt.Errorf("config.json:2:3: a value is missing")
+	}
+	return admin.WhatIf{Days: 7, Calls: 1204, Same: 1150, Looser: 31, Stricter: 11, Unknown: 12, Before: 6.4, After: 2, Text: "1204 calls decided anew <b>\n\nlooser than before\n   CALLS  WAS  IS     BY\n1  31     ask  allow  rule reads (allow) [profile supervised]\n"}, nil
+}
 func (p *pagePolicy) Save(_ context.Context, text, _, _ string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -873,7 +879,14 @@ func TestRealPageTabs(t *testing.T) {
 	w.fill("#policy-text", "{,}")
 	w.press("#policy button")
 	w.until(`document.querySelector("#policy-error").textContent.includes("config.json:2:3")`)
+	w.click("try-policy")
+	w.until(`document.querySelector("#policy-error").textContent.includes("Not tried: ")`)
 	w.fill("#policy-text", "{}")
+	w.click("try-policy") // what it would change is shown, as text, and nothing is saved
+	w.until(`document.querySelector("#policy-says").textContent === "Of the last 7 days' 1204 calls: 31 looser, 11 stricter, 12 cannot be known. Questions a day: 6.4 before, 2 with it. Nothing is saved."`)
+	if !inPage[bool](w, `document.querySelector("#policy-tried").innerText.includes("anew <b>") && !document.querySelector("#policy-tried").hidden && document.querySelector("#policy").dataset.revision !== "2"`) {
+		t.Error("the page does not show what was tried")
+	}
 	w.press("#policy button")
 	w.until(`document.querySelector("#policy-says").textContent.includes("Saved at")`) // it says so in place
 	if !inPage[bool](w, `document.querySelector("#policy-text").value === "{}" && document.querySelector("#policy").dataset.revision === "2" && document.querySelector("#policy-error").textContent === ""`) {

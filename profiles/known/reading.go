@@ -144,6 +144,8 @@ func (r *reader) read(name, at string, v any) {
 		_, boolean := v.(bool)
 		switch {
 		case role == Content || role == Plain:
+		case text(v) == "": // it is not shown
+			r.unknown(at)
 		case role == Amount, role == Place, (role == Recipient || role == Member) && !boolean: // an id may be a number
 			r.value(at, role, text(v))
 		default:

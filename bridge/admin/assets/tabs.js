@@ -23,6 +23,7 @@ const elsewhere = {
 	connect: (b) => connectAccount(b),
 	disconnect: (b) => disconnectAccount(b),
 	"block-tool": (b) => act(b, "POST", "/api/tools/block", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "blocked"),
+	"try-policy": (b) => tryProfiles(b),
 	"revoke": (b) => act(b, "DELETE", "/api/grants/" + encodeURIComponent(b.dataset.id), undefined, "revoked"),
 };
 
@@ -76,6 +77,31 @@ async function confirmConfig(form, button) {
 	} catch (error) {
 		button.disabled = false;
 		problem.textContent = error.message;
+	}
+}
+
+// tryProfiles shows what the text would have changed of the calls of the last days. It
+// saves nothing.
+async function tryProfiles(button) {
+	const problem = $("#policy-error"), said = $("#policy-says"), tried = $("#policy-tried"), text = $("#policy-text");
+	problem.textContent = tried.textContent = "";
+	tried.hidden = true;
+	text.setAttribute("aria-invalid", "false");
+	button.disabled = true;
+	said.textContent = "Looking at the calls of the last days…";
+	try {
+		const found = await api("POST", "/api/profiles/try", {text: text.value});
+		const day = (n) => n.toLocaleString(undefined, {maximumFractionDigits: 1});
+		const unknown = found.unknown ? `, ${found.unknown} cannot be known` : "";
+		said.textContent = `Of the last ${found.days} days' ${found.partial ? "latest " : ""}${found.calls} calls: ${found.looser} looser, ${found.stricter} stricter${unknown}. Questions a day: ${day(found.questions_before)} before, ${day(found.questions_after)} with it. Nothing is saved.`;
+		tried.textContent = found.text;
+		tried.hidden = found.calls === 0;
+	} catch (error) {
+		said.textContent = "";
+		problem.textContent = "Not tried: " + error.message;
+		text.setAttribute("aria-invalid", "true");
+	} finally {
+		button.disabled = false;
 	}
 }
 
