@@ -22,7 +22,7 @@ func (s script) sse(t *testing.T) Spec {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return Spec{Name: "fake", Kind: SSE, URL: server.URL, Limits: Limits{ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}}
+	return Spec{Name: "fake", Kind: SSE, URL: server.URL, Limits: patient}
 }
 
 type sseFake struct {

@@ -74,6 +74,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// patient is what fakes have for limits: a busy machine keeps to them.
+var patient = Limits{ConnectTimeout: time.Minute, Timeout: time.Minute}
+
 // stdio is the spec of a fake that is a child process.
 func (s script) stdio(t testing.TB) Spec {
 	t.Helper()
@@ -81,7 +84,7 @@ func (s script) stdio(t testing.TB) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, Limits: Limits{ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}}
+	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, Limits: patient}
 }
 
 // http is the spec of a fake that is an HTTP server, which ends with the test.
@@ -94,7 +97,7 @@ func (s script) http(t *testing.T) Spec {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return Spec{Name: "fake", URL: server.URL, Limits: Limits{ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}}
+	return Spec{Name: "fake", URL: server.URL, Limits: patient}
 }
 
 func fakeMain(s script) {

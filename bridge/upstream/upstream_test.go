@@ -489,7 +489,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	exits := script{Start: "exit"}.stdio(t)
 	exits.Env["SECRET"] = "canary-hunter2"
 	garbage := script{Start: "yes"}.stdio(t)
-	garbage.Limits.ConnectTimeout = 5 * time.Second // it must have started by then
+	garbage.Limits.ConnectTimeout = 10 * time.Second // it must have started by then
 	silent := script{Discover: []string{"hang"}, Initialize: []string{"hang"}}.stdio(t)
 	silent.Limits.ConnectTimeout = time.Second
 	noList := script{List: []string{"crash"}}.stdio(t)
@@ -503,7 +503,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"missing":       {missing, []string{"no-such-program-anywhere", "not found"}},
 		"no directory":  {elsewhere, []string{"no such file or directory"}},
 		"exits":         {exits, []string{"exit status 3", "no API key in [hidden]"}},
-		"garbage":       {garbage, []string{"did not answer the handshake within 5s", `such as "y"`}},
+		"garbage":       {garbage, []string{"did not answer the handshake within 10s", `such as "y"`}},
 		"silent":        {silent, []string{"did not answer the handshake within 1s"}},
 		"crash in list": {noList, []string{"listing its tools", "exit status 7", "out of cheese"}},
 		"endless":       {endless, []string{"has no end"}},
