@@ -313,12 +313,19 @@ func (w *When) UnmarshalJSON(text []byte) error {
 	return errors.New(`want an expression, or a list of {"param": ..., "matches": ...}`)
 }
 
-// MarshalJSON writes the form that UnmarshalJSON reads.
+// MarshalJSON writes the form that UnmarshalJSON reads. It leaves it to the encoder around it
+// whether "&&" is escaped.
 func (w When) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	var err error
 	if w.Params != nil {
-		return json.Marshal(w.Params)
+		err = e.Encode(w.Params)
+	} else {
+		err = e.Encode(w.Expr)
 	}
-	return json.Marshal(w.Expr)
+	return text.Bytes(), err
 }
 
 // Hidden are argument keys to hide, each with the text to show instead of the

@@ -35,6 +35,7 @@ const maxExamples = 3
 type Meaning struct {
 	Effects []string
 	Where   string
+	Args    map[string]Role // by dotted name
 }
 
 // Proposals returns the rules that can be added, those that spare most first. None is

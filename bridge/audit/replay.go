@@ -44,6 +44,7 @@ type Replayed struct {
 	Is      string            // what is decided now; empty if that cannot be known
 	Decided profiles.Decision // the strictest that it may be
 	Gap     string            // a word of Gaps: why it cannot be known; empty if it can
+	Sent    bool              // it was sent then
 	Asked   bool              // somebody was asked then, and no earlier yes stood in
 	Yes, No bool              // what a person answered
 }

@@ -91,7 +91,7 @@ func (run *playedRun) call(r ledger.Record) *playedCall {
 // judge decides a recorded call anew.
 func (p *player) judge(run *playedRun, c *playedCall, r ledger.Record) Replayed {
 	one := Replayed{Case: Case{Run: r.Run, Call: r.Call, Time: r.Time, Args: r.Args, Answer: c.answer}, Server: r.Server, Tool: r.Tool, Profile: r.Profile,
-		Was: wasDecided(r), WasRule: rulePlayed(r), Asked: c.asked && !c.remembered, Yes: c.yes, No: c.no}
+		Was: wasDecided(r), WasRule: rulePlayed(r), Sent: r.Event == ledger.Intent, Asked: c.asked && !c.remembered, Yes: c.yes, No: c.no}
 	if p.o.By != "" {
 		one.Profile = p.o.By
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/roots"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles/known"
 )
 
 // roots finds the workspaces of runs.
@@ -129,5 +131,24 @@ func meaningOf(cfg *config.Config, server, tool string) audit.Meaning {
 	for _, e := range known.Effects {
 		m.Effects = append(m.Effects, string(e))
 	}
+	m.Args = make(map[string]audit.Role, len(known.Args))
+	for name, role := range known.Args {
+		m.Args[name] = roleOf(role, !slices.Contains(m.Effects, "write") && !slices.Contains(m.Effects, "send"))
+	}
 	return m
+}
+
+// roleOf says what an argument may be in further calls, as the covers of the gate do.
+func roleOf(role known.Role, reads bool) audit.Role {
+	switch role {
+	case known.Content:
+		return audit.Text
+	case known.Path, known.Host, known.PathOrHost, known.Recipient, known.Member, known.Store:
+		return audit.Meant
+	case known.Plain:
+		if reads {
+			return audit.Text
+		}
+	}
+	return audit.Bound
 }

@@ -56,7 +56,7 @@ func profilesCommand(con *console) *cobra.Command {
 	}
 	suggest := logFlag(con, auditLogOf(con).Suggest(func(edit func(text []byte) ([]byte, error)) error {
 		return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) { return edit(text) })
-	}))
+	}, con.anew))
 	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest, logFlag(con, auditLogOf(con).Replay(con.anew)), checks(con).Profiles())
 	return group
 }

@@ -33,7 +33,7 @@ func auditLogOf(con *console) *auditcmd.Log {
 		Repair: func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error) {
 			return storecmd.Repair(ctx, place)
 		},
-		Load: con.load, Known: meaningOf,
+		Load: con.load, Parse: con.parseFile, Known: meaningOf,
 	}
 }
 

@@ -33,6 +33,8 @@ type Log struct {
 	Missing func(place config.Audit) bool
 	Repair  func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
 	Load    func() (*config.Config, error) // the present configuration
+	// Parse reads a text as the configuration of a file.
+	Parse func(file string, text []byte) (*config.Config, error)
 	// Known says what is known of a server's tool.
 	Known func(cfg *config.Config, server, tool string) audit.Meaning
 }

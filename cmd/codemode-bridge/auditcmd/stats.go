@@ -2,6 +2,7 @@ package auditcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,8 +144,9 @@ func (l *Log) report() *cobra.Command {
 
 // Suggest is the command "profiles suggest". Rewrite edits the configuration file as any
 // edit of it.
-func (l *Log) Suggest(rewrite func(edit func(text []byte) ([]byte, error)) error) *cobra.Command {
+func (l *Log) Suggest(rewrite func(edit func(text []byte) ([]byte, error)) error, with func(context.Context, func(audit.ReplayOptions) error) error) *cobra.Command {
 	var s Selection
+	var whole learning
 	var apply bool
 	c := &cobra.Command{
 		Use: "suggest [rule...]", Short: "Propose rules that would have spared questions, by the audit log",
@@ -152,9 +154,21 @@ func (l *Log) Suggest(rewrite func(edit func(text []byte) ([]byte, error)) error
 			"covers those calls, with how many it would have spared, when, and examples. It proposes nothing of high\n" +
 			"risk, nothing that deletes, runs code, spends or sends, and nothing that anybody has refused. With --apply\n" +
 			"the rules (or those named) are written into the profiles that asked; as with any edit, a bridge with\n" +
-			"approvers holds them until one of them confirms it.",
-		Example: "  codemode-bridge profiles suggest --since 30d\n  codemode-bridge profiles suggest suggested-1f09c2ab --apply",
+			"approvers holds them until one of them confirms it.\n" +
+			"With --as it learns a whole profile instead: the smallest that lets pass what was done and approved, and asks\n" +
+			"about the rest. Each rule has what speaks for it as a comment: how many calls, in how many runs, when, and examples.\n" +
+			"Folders and hosts stand for what is in them only from three different files or addresses on; texts may differ; all else is\n" +
+			"bound to what it was. What deletes, spends or runs code stays a question, and so does whatever a refused call is like.",
+		Example: "  codemode-bridge profiles suggest --since 30d\n  codemode-bridge profiles suggest suggested-1f09c2ab --apply\n" +
+			"  codemode-bridge profiles suggest --as learnt --extends builtin:coding@1",
 		RunE: func(c *cobra.Command, names []string) error {
+			if whole.as != "" {
+				if len(names) > 0 {
+					return &cli.UsageError{Err: errors.New("--as learns a whole profile: it goes without names of rules")}
+				}
+				whole.apply = apply
+				return l.learn(c.Context(), s, whole, with, rewrite)
+			}
 			cfg, err := l.Load()
 			if err != nil {
 				return err
@@ -173,7 +187,8 @@ func (l *Log) Suggest(rewrite func(edit func(text []byte) ([]byte, error)) error
 		},
 	}
 	s.Period(c)
-	c.Flags().BoolVar(&apply, "apply", false, "write the rules into the configuration")
+	c.Flags().BoolVar(&apply, "apply", false, "write the rules, or the profile, into the configuration")
+	whole.flags(c)
 	l.JSONFlag(c)
 	return c
 }
