@@ -33,3 +33,33 @@ func TestFlowsSeeHandlesOfEarlierRuns(t *testing.T) {
 		}
 	})
 }
+
+// What a saved script reads is read by the run that calls it and by its session, and what was read
+// before counts for the calls of a saved script.
+func TestContextSurvivesSavedScripts(t *testing.T) {
+	const send = `try { await codemode.a__echo({text: "hello"}); return "sent" } catch (e) { return e.name }`
+	for name, scripts := range map[string][]string{
+		"read by a saved script":              {`await codemode.run("twice", {n: 1}); ` + send},
+		"read by a saved script, a run ago":   {`return await codemode.run("twice", {n: 1})`, send},
+		"sent by a saved script":              {`await codemode.a__echo({n: 1}); try { await codemode.run("twice", {n: 1}); return "sent" } catch (e) { return e.name }`},
+		"sent by a saved script, a run later": {`return await codemode.a__echo({n: 1})`, `try { await codemode.run("twice", {n: 1}); return "sent" } catch (e) { return e.name }`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := asks(func(p *profiles.ProfileSpec) {
+				p.Default, p.Asklist = new("allow"), nil
+				p.Flows = []profiles.FlowSpec{{From: new("private"), To: new("external"), Action: new("deny"), By: new("context")}}
+			})
+			b := newBench(t, spec)
+			withSaved(t, b, spec)
+			client := b.connect(t, nil)
+			var got string
+			for _, script := range scripts {
+				got = eval(t, client, script)
+			}
+			if got != `"ToolCallDeniedError"` {
+				t.Errorf("the call after it: %s", got)
+			}
+		})
+	}
+}

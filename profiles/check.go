@@ -48,8 +48,9 @@ func (w Warning) String() string {
 func (s *Set) Check(tools []ToolFacts) []Warning {
 	var all []Warning
 	for _, name := range s.Names() {
-		c := &checker{p: s.profiles[name], tools: tools}
+		c := &checker{p: s.profiles[name], spec: s.spec.Profiles[name], tools: tools}
 		c.run()
+		c.observed()
 		all = append(all, c.warnings...)
 	}
 	slices.SortStableFunc(all, func(a, b Warning) int { return strings.Compare(a.Path, b.Path) })
@@ -58,6 +59,7 @@ func (s *Set) Check(tools []ToolFacts) []Warning {
 
 type checker struct {
 	p        *Profile
+	spec     *ProfileSpec // as it is written
 	tools    []ToolFacts
 	warnings []Warning
 }

@@ -296,7 +296,7 @@ func TestDuties(t *testing.T) {
 
 // dutiesOnly leaves out of a comparison why a decision was made, and by which
 // policy.
-var dutiesOnly = cmpopts.IgnoreFields(Decision{}, "Reasons", "Profile", "Revision", "Grounds")
+var dutiesOnly = cmpopts.IgnoreFields(Decision{}, "Reasons", "Observed", "Profile", "Revision", "Grounds")
 
 func TestTableByDefault(t *testing.T) {
 	p := profile(t, `{"default": "risk", "rules": [{"tools": ["s__low"], "risk": "low"}, {"tools": ["s__medium"], "risk": "medium"},

@@ -150,6 +150,11 @@ type Decision struct {
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Reasons are sorted: strictest first, then by where they are written.
 	Reasons []Reason `json:"reasons"`
+	// Would is what would come of the call, as the action of a rule, if what is only
+	// observed were enforced; zero if the same would. Observed are the reasons, the
+	// strictest first. Neither has any effect.
+	Would    Action   `json:"would,omitempty"`
+	Observed []Reason `json:"observed,omitempty"`
 	// Timeout is how long people may take. Only with Ask, then above zero.
 	Timeout time.Duration `json:"timeoutNs,omitempty"`
 	// TimeoutExplicit reports that a rule, a risk or the profile set Timeout, so
@@ -349,6 +354,7 @@ func Stricter(a, b Decision) Decision {
 	}
 	d.Context = d.Disposition == Ask && (a.Context || b.Context)
 	d.limitFallback()
+	d.observedBoth(&a, &b)
 	return d
 }
 

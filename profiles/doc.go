@@ -51,4 +51,9 @@
 // Settings that could undo this (default, elicitationFallback, remember,
 // requireReason, quorum) are refused by [Parse] if they are looser than the
 // inherited ones. Allowlists add up as well: the child may name more tools.
+//
+// # On trial
+//
+// A rule, a flow, a list or a whole profile may be only observed ([Observe]): it decides
+// nothing, and [Decision.Would] says what it would have come to.
 package profiles

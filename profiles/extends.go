@@ -20,9 +20,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 	l.resolving = true
 	defer func() { l.resolving = false }()
 	at := pointer("/profiles", l.name)
-	p := &Profile{}
-	*p = *base
-	p.name = l.name
+	var up *Profile
 	var chain []*ProfileSpec // nearest first
 	if l.spec.Extends != nil {
 		parent, ok := b.layers[*l.spec.Extends]
@@ -34,30 +32,20 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 		case parent.resolving:
 			b.problem(at+"/extends", "the profiles extend each other in a circle: "+b.circle(l.name), "")
 		default:
-			if up := b.resolve(parent, base, global); up != nil {
-				p.deny, p.ask, p.allow = slices.Clone(up.deny), slices.Clone(up.ask), slices.Clone(up.allow)
-				p.hasAllowlist, p.rules, p.flows = up.hasAllowlist, slices.Clone(up.rules), slices.Clone(up.flows)
-				p.defaultAction, p.fallback, p.limits = up.defaultAction, up.fallback, up.limits
+			if up = b.resolve(parent, base, global); up != nil {
 				chain = b.chain(*l.spec.Extends)
 				b.notWeaker(l, at, chain)
 			}
 		}
 	}
 	chain = append([]*ProfileSpec{l.spec}, chain...)
-	p.deny, p.ask, p.allow = append(p.deny, l.deny...), append(p.ask, l.ask...), append(p.allow, l.allow...)
-	p.hasAllowlist = p.hasAllowlist || l.spec.Allowlist != nil
-	p.rules, p.flows = append(p.rules, l.rules...), append(p.flows, l.flows...)
-	if p.setsDefault = l.spec.Default != nil; p.setsDefault {
-		p.defaultAction = defaultAction(max(0, slices.Index(defaultActionWords, *l.spec.Default)))
-	}
-	if l.spec.ElicitationFallback != nil {
-		p.fallback = Fallback(max(0, slices.Index(fallbackWords, *l.spec.ElicitationFallback)))
-	}
-	if l.spec.Limits != nil {
-		p.limits = p.limits.tighter(*l.spec.Limits)
-	}
+	p := l.compose(base, up, false)
 	b.buildAskSettings(p, chain, global)
-	p.effective = effective(p, chain)
+	if l.onTrial() || up != nil && up.shadow != nil {
+		p.shadow = l.compose(base, up.full(), true)
+		b.buildAskSettings(p.shadow, chain, global)
+	}
+	p.effective = EffectiveSpec{effective(p), observedSpec(p)}
 	l.profile = p
 	return p
 }
@@ -203,22 +191,26 @@ func (b *builder) buildAskSettings(p *Profile, chain []*ProfileSpec, global *Ris
 	}
 }
 
-// effective spells out a profile after `extends`.
-func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
-	var e ProfileSpec
-	texts := func(entries []listEntry) []string {
-		var all []string
-		for _, x := range entries {
-			all = appendNew(all, x.text)
-		}
-		return all
+// texts returns the entries of a list as they are written, each once.
+func texts(entries []listEntry) (all []string) {
+	for _, x := range entries {
+		all = appendNew(all, x.text)
 	}
+	return all
+}
+
+// effective spells out what is enforced of a profile after `extends`.
+func effective(p *Profile) ProfileSpec {
+	var e ProfileSpec
 	e.Denylist, e.Asklist, e.Allowlist = texts(p.deny), texts(p.ask), texts(p.allow)
 	if p.hasAllowlist && e.Allowlist == nil {
 		e.Allowlist = []string{}
 	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		e.Rules, e.Flows = append(e.Rules, chain[i].Rules...), append(e.Flows, chain[i].Flows...)
+	for _, r := range p.rules {
+		e.Rules = append(e.Rules, *r.spec)
+	}
+	for _, f := range p.flows {
+		e.Flows = append(e.Flows, *f.spec)
 	}
 	action, fallback, limits := defaultActionWords[p.defaultAction], p.fallback.String(), p.limits
 	e.Default, e.ElicitationFallback = &action, &fallback

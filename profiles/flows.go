@@ -19,6 +19,8 @@ type FlowSpec struct {
 	By *string `json:"by,omitempty"`
 	// Reason is a sentence for the person who is asked and for the script that is refused.
 	Reason *string `json:"reason,omitempty"`
+	// Observe puts the flow on trial: see [Observe].
+	Observe *bool `json:"observe,omitempty"`
 }
 
 // The labels that files of known servers give tools. Whether a tool has one of these is not known
@@ -82,6 +84,8 @@ type flow struct {
 	label    string // flows/N
 	profile  string // where it is written
 	at       string // JSON pointer
+	spec     *FlowSpec
+	observed bool
 	from, to string
 	says     Disposition
 	content  bool
@@ -210,12 +214,13 @@ func (d Decision) Flows() string {
 	return strings.Join(all, "")
 }
 
-// Flows says which facts about flows the profile needs: content where it looks for what was read in
+// Flows says which facts about flows the profile needs, also for what it only observes: content where it looks for what was read in
 // the arguments, context where it counts what was read at all.
 func (p *Profile) Flows() (content, context bool) {
 	if p == nil {
 		return false, false
 	}
+	p = p.full()
 	for _, f := range p.flows {
 		content, context = content || f.content, context || !f.content
 	}

@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	stdcmp "cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -27,26 +29,49 @@ var (
 )
 
 // worldConditions are conditions with their meaning, told a second time in
-// plain Go over the arguments.
+// plain Go over the call.
 var worldConditions = []struct {
 	json string
-	mean func(args map[string]any) truth
+	mean func(c Call) truth
 }{
-	{``, func(map[string]any) truth { return yes }},
+	{``, func(Call) truth { return yes }},
 	{`"args.n > 3"`, naiveN},
-	{`"!(args.n > 3)"`, func(args map[string]any) truth {
-		return map[truth]truth{yes: no, no: yes, undecided: undecided}[naiveN(args)]
+	{`"!(args.n > 3)"`, func(c Call) truth {
+		return map[truth]truth{yes: no, no: yes, undecided: undecided}[naiveN(c)]
 	}},
 	{`[{"param":"path","matches":"^/etc/"}]`, naivePath},
-	{`[{"param":"path","matches":"^/etc/"},{"param":"n","matches":"^x$"}]`, func(args map[string]any) truth {
-		n, ok := args["n"].(string)
+	{`"'private' in flow.content && 'external' in labels"`, func(c Call) truth {
+		found, to := naiveLabel("private", c.Flow.Content...), naiveLabel("external", FlowFact{Labels: c.Flow.Labels})
+		switch {
+		case found == no || to == no:
+			return no
+		case found == undecided || to == undecided:
+			return undecided
+		}
+		return yes
+	}},
+	{`"'hr' in flow.context && !flow.written || args.n > 3"`, func(c Call) truth {
+		read := naiveLabel("hr", c.Flow.Context...)
+		if c.Flow.Written {
+			read = no
+		}
+		switch n := naiveN(c); {
+		case read == yes || n == yes:
+			return yes
+		case read == undecided || n == undecided:
+			return undecided
+		}
+		return no
+	}},
+	{`[{"param":"path","matches":"^/etc/"},{"param":"n","matches":"^x$"}]`, func(c Call) truth {
+		n, ok := c.Args["n"].(string)
 		x := undecided
 		if ok && n == "x" {
 			x = yes
 		} else if ok {
 			x = no
 		}
-		p := naivePath(args)
+		p := naivePath(c)
 		if p == no || x == no {
 			return no
 		}
@@ -55,22 +80,37 @@ var worldConditions = []struct {
 		}
 		return undecided
 	}},
-	{`"has(args.n) || args.path == '/etc/x'"`, func(args map[string]any) truth {
-		if _, ok := args["n"]; ok {
+	{`"has(args.n) || args.path == '/etc/x'"`, func(c Call) truth {
+		if _, ok := c.Args["n"]; ok {
 			return yes
 		}
-		if _, ok := args["path"]; !ok {
+		if _, ok := c.Args["path"]; !ok {
 			return undecided
 		}
-		if args["path"] == "/etc/x" {
+		if c.Args["path"] == "/etc/x" {
 			return yes
 		}
 		return no
 	}},
 }
 
-func naiveN(args map[string]any) truth {
-	n, ok := args["n"].(json.Number)
+// naiveLabel says whether an expression finds a label among those of facts: it must know
+// all of them.
+func naiveLabel(label string, facts ...FlowFact) truth {
+	has := no
+	for _, f := range facts {
+		if f.Undecided || f.Labels.Unknown {
+			return undecided
+		}
+		if slices.Contains(f.Labels.Has, label) {
+			has = yes
+		}
+	}
+	return has
+}
+
+func naiveN(c Call) truth {
+	n, ok := c.Args["n"].(json.Number)
 	if !ok {
 		return undecided
 	}
@@ -80,8 +120,8 @@ func naiveN(args map[string]any) truth {
 	return no
 }
 
-func naivePath(args map[string]any) truth {
-	switch p := args["path"].(type) {
+func naivePath(c Call) truth {
+	switch p := c.Args["path"].(type) {
 	case string:
 		return map[string]truth{"/etc/x": yes, "/tmp/x": no, "/tmp/../etc/x": undecided}[p]
 	case []any:
@@ -99,6 +139,7 @@ type worldRule struct {
 	remember      *bool
 	requireReason *bool
 	quorum        int
+	observed      bool
 }
 
 func (r worldRule) asks() bool { return r.action == "" || r.action == "ask" || r.action == "manual" }
@@ -129,6 +170,9 @@ func (r worldRule) json() string {
 	if r.quorum != 0 {
 		keys = append(keys, fmt.Sprintf(`"quorum": {"need": %d}`, r.quorum))
 	}
+	if r.observed {
+		keys = append(keys, `"observe": true`)
+	}
 	return "{" + strings.Join(keys, ", ") + "}"
 }
 
@@ -139,6 +183,7 @@ type worldProfile struct {
 	rules            []worldRule
 	flows            []worldFlow
 	extends          string
+	observes         []string // names of lists, or "all"
 }
 
 type worldFlow struct {
@@ -146,13 +191,15 @@ type worldFlow struct {
 	To     string `json:"to"`
 	Action string `json:"action"`
 	By     string `json:"by"`
+	// Observed is last, so that a flow without it can be written shortly.
+	Observed bool `json:"observe,omitempty"`
 }
 
 var worldLabels = []string{"private", "untrusted", "external", "hr"}
 
 func drawFlow(t *rapid.T) worldFlow {
 	label := rapid.SampledFrom(worldLabels)
-	return worldFlow{label.Draw(t, "from"), label.Draw(t, "to"), rapid.SampledFrom([]string{"ask", "deny"}).Draw(t, "does"), rapid.SampledFrom([]string{"content", "context"}).Draw(t, "by")}
+	return worldFlow{label.Draw(t, "from"), label.Draw(t, "to"), rapid.SampledFrom([]string{"ask", "deny"}).Draw(t, "does"), rapid.SampledFrom([]string{"content", "context"}).Draw(t, "by"), false}
 }
 
 func drawLabels(t *rapid.T) Labels {
@@ -180,10 +227,10 @@ func naiveFlows(flows []worldFlow, f *FlowFacts) (said []Disposition) {
 		for _, fact := range facts {
 			for _, from := range may(fact.Labels) {
 				for _, to := range may(f.Labels) {
-					if slices.Contains(flows, worldFlow{from, to, "deny", by}) {
+					if slices.Contains(flows, worldFlow{from, to, "deny", by, false}) {
 						said = append(said, Deny)
 					}
-					if slices.Contains(flows, worldFlow{from, to, "ask", by}) {
+					if slices.Contains(flows, worldFlow{from, to, "ask", by, false}) {
 						said = append(said, Ask)
 					}
 				}
@@ -211,6 +258,11 @@ func (p worldProfile) json() string {
 	}
 	if p.flows != nil {
 		keys = append(keys, fmt.Sprintf(`"flows": %s`, mustJSON(p.flows)))
+	}
+	if slices.Contains(p.observes, "all") {
+		keys = append(keys, `"observe": true`)
+	} else if p.observes != nil {
+		keys = append(keys, `"observe": `+mustJSON(p.observes))
 	}
 	keys = append(keys, `"rules": [`+strings.Join(rules, ", ")+`]`)
 	return "{" + strings.Join(keys, ", ") + "}"
@@ -292,6 +344,94 @@ func drawWorld(t *rapid.T) world {
 	return w
 }
 
+// drawTrial makes a world with something in it that is only observed.
+func drawTrial(t *rapid.T) world {
+	w := drawWorld(t)
+	for _, name := range []string{"top", "child"} {
+		w.profiles[name] = drawObserve(t, w.profiles[name])
+	}
+	return w
+}
+
+func drawObserve(t *rapid.T, p worldProfile) worldProfile {
+	p.observes, p.rules, p.flows = nil, slices.Clone(p.rules), slices.Clone(p.flows)
+	seldom := rapid.SampledFrom([]bool{false, false, true})
+	switch rapid.IntRange(0, 5).Draw(t, "observes") {
+	case 0:
+		p.observes = []string{"all"}
+	case 1, 2:
+		for _, name := range observable {
+			if rapid.Bool().Draw(t, name) {
+				p.observes = append(p.observes, name)
+			}
+		}
+	}
+	for i := range p.rules {
+		p.rules[i].observed = seldom.Draw(t, "observed")
+	}
+	for i := range p.flows {
+		p.flows[i].Observed = seldom.Draw(t, "observed")
+	}
+	return p
+}
+
+// onTrial returns the world as if what is observed were enforced, or as if it were not there.
+func (w world) onTrial(there bool) world {
+	all := map[string]worldProfile{}
+	for name, p := range w.profiles {
+		observed := func(list string) bool {
+			return !there && (slices.Contains(p.observes, "all") || slices.Contains(p.observes, list))
+		}
+		q := worldProfile{extends: p.extends, fallback: p.fallback, deny: p.deny, ask: p.ask, allow: p.allow, byDefault: p.byDefault}
+		if observed("denylist") {
+			q.deny = nil
+		}
+		if observed("asklist") {
+			q.ask = nil
+		}
+		if observed("allowlist") {
+			q.allow = nil
+		}
+		if observed("default") {
+			q.byDefault = ""
+		}
+		for _, r := range p.rules {
+			if there || !r.observed && !observed("all") {
+				r.observed = false
+				q.rules = append(q.rules, r)
+			}
+		}
+		for _, f := range p.flows {
+			if there || !f.Observed && !observed("all") {
+				f.Observed = false
+				q.flows = append(q.flows, f)
+			}
+		}
+		all[name] = q
+	}
+	return world{w.enabled, all}
+}
+
+// naiveAction is what comes of a call, as the action of a rule.
+func naiveAction(d Decision) Action {
+	switch {
+	case d.Disposition == Ask && d.Manual:
+		return ActionManual
+	case d.Disposition == Allow && d.Notify:
+		return ActionNotify
+	}
+	return map[Disposition]Action{Allow: ActionAllow, Ask: ActionAsk, Deny: ActionDeny}[d.Disposition]
+}
+
+// naiveTrial decides by what is enforced, and then by all that there is.
+func naiveTrial(w world, name string, c Call) Decision {
+	d := naive(w.onTrial(false), name, c)
+	if would := naiveAction(naive(w.onTrial(true), name, c)); would != naiveAction(d) {
+		d.Would = would
+	}
+	return d
+}
+
 func drawCall(t *rapid.T, tb testing.TB) Call {
 	c := call(tb, rapid.SampledFrom(worldTools).Draw(t, "tool"), rapid.SampledFrom(worldArgs).Draw(t, "args"))
 	c.Description = rapid.SampledFrom([]string{"", "Reads.", "Deletes it."}).Draw(t, "description")
@@ -299,7 +439,7 @@ func drawCall(t *rapid.T, tb testing.TB) Call {
 	c.Annotations = Annotations{ReadOnly: hint.Draw(t, "readOnly"), Destructive: hint.Draw(t, "destructive"),
 		Idempotent: hint.Draw(t, "idempotent"), OpenWorld: hint.Draw(t, "openWorld")}
 	c.TrustAnnotations = rapid.Bool().Draw(t, "trust")
-	c.Flow = &FlowFacts{Labels: drawLabels(t), Content: drawFacts(t), Context: drawFacts(t)}
+	c.Flow = &FlowFacts{Labels: drawLabels(t), Content: drawFacts(t), Context: drawFacts(t), Written: rapid.Bool().Draw(t, "written")}
 	c.Changed = rapid.SampledFrom([]string{"", "", "", "changed since ann accepted it"}).Draw(t, "changed")
 	return c
 }
@@ -374,7 +514,7 @@ func naive(w world, name string, c Call) Decision {
 			if !slices.ContainsFunc(r.tools, func(pattern string) bool { return naiveMatch(pattern, full) }) {
 				continue
 			}
-			is := worldConditions[r.condition].mean(c.Args)
+			is := worldConditions[r.condition].mean(c)
 			if is == no {
 				continue
 			}
@@ -498,20 +638,25 @@ func naive(w world, name string, c Call) Decision {
 	return d
 }
 
+// Make soak has this play a million calls.
 func TestAgainstTheNaiveEvaluator(t *testing.T) {
-	outcomes, all := map[Disposition]int{}, 0
+	outcomes, wouldBe, all := map[Disposition]int{}, map[Action]int{}, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w := drawWorld(rt)
+		w := drawTrial(rt)
 		s := worldSet(rt, t, w)
 		for range 8 {
 			c := drawCall(rt, t)
 			for name := range w.profiles {
 				p, _ := s.Profile(name)
-				got, want := p.Decide(c), naive(w, name, c)
+				got, want := p.Decide(c), naiveTrial(w, name, c)
 				outcomes[want.Disposition]++
+				wouldBe[want.Would]++
 				all++
 				if diff := cmp.Diff(want, got, dutiesOnly); diff != "" {
 					rt.Fatalf("%s\nprofile %s, call %s(%v) (-want +got)\n%s\nbecause %v", w.json(), name, c.Path(), c.Args, diff, got.Reasons)
+				}
+				if (got.Would == 0) != (len(got.Observed) == 0) || (got.Would == 0) != (len(got.WouldSay()) == 0) {
+					rt.Fatalf("%s\nprofile %s, call %s(%v): would %s, because %v", w.json(), name, c.Path(), c.Args, got.Would, got.Observed)
 				}
 				if got.Disposition != Deny && !p.Sees(c.Server, c.Tool) {
 					rt.Fatalf("%s\nprofile %s does not see %s, which it does not deny", w.json(), name, c.Path())
@@ -524,13 +669,45 @@ func TestAgainstTheNaiveEvaluator(t *testing.T) {
 			t.Errorf("the generator is lame: %v", outcomes)
 		}
 	}
+	for _, would := range []Action{ActionAllow, ActionAsk, ActionManual, ActionDeny} {
+		if wouldBe[would] == 0 {
+			t.Errorf("the generator is lame: of what is observed, none would %s: %v", would, wouldBe)
+		}
+	}
+	t.Logf("%d calls: %v; %v", all, outcomes, wouldBe)
+}
+
+// What is only observed changes nothing: not what comes of a call, nor why, nor what a
+// script sees of it.
+func TestLawObservingChangesNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, c := drawTrial(rt), drawCall(rt, t)
+		for name := range w.profiles {
+			with, without := worldProfileOf(rt, t, w, name), worldProfileOf(rt, t, w.onTrial(false), name)
+			a, b := with.Decide(c), without.Decide(c)
+			a.Revision, a.Grounds, a.Would, a.Observed = b.Revision, b.Grounds, 0, nil
+			for i := range a.Reasons { // rules are numbered without those that are not there
+				a.Reasons[i].Rule = ""
+			}
+			for i := range b.Reasons {
+				b.Reasons[i].Rule = ""
+			}
+			less := cmpopts.SortSlices(func(a, b Reason) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
+			if diff := cmp.Diff(b, a, less); diff != "" || with.Sees(c.Server, c.Tool) != without.Sees(c.Server, c.Tool) {
+				rt.Fatalf("%s\nprofile %s, call %s(%v):\n%s", w.json(), name, c.Path(), c.Args, diff)
+			}
+		}
+		if before, after := worldSet(rt, t, w.onTrial(false)), worldSet(rt, t, w); len(Looser(before, after)) > 0 {
+			rt.Fatalf("%s\nis looser than without what it observes: %q", w.json(), Looser(before, after))
+		}
+	})
 }
 
 // P3: the same facts give the same decision, and the order of rules, of
 // lists and of the file has no part in it.
 func TestLawOrderHasNoMeaning(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := drawWorld(rt)
+		w := drawTrial(rt)
 		shuffled := world{enabled: w.enabled, profiles: map[string]worldProfile{}}
 		for name, p := range w.profiles {
 			p.rules = rapid.Permutation(p.rules).Draw(rt, "rules")
@@ -557,6 +734,13 @@ func TestLawOrderHasNoMeaning(t *testing.T) {
 			}
 			slices.Sort(reasons)
 			d.Reasons = []Reason{{Detail: strings.Join(reasons, "\n")}}
+			reasons = nil
+			for _, r := range d.Observed {
+				r.Rule, r.Pattern = "", ""
+				reasons = append(reasons, fmt.Sprint(r))
+			}
+			slices.Sort(reasons)
+			d.Observed = []Reason{{Detail: strings.Join(reasons, "\n")}}
 			return d
 		}
 		if diff := cmp.Diff(strip(a), strip(o)); diff != "" {
@@ -645,7 +829,9 @@ func TestLawExtendsNeverWeakens(t *testing.T) {
 func TestLawUndecidedNeverPasses(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, c := drawWorld(rt), drawCall(rt, t)
-		c.Args = nil // no parameter at all: every condition but the empty one is undecided
+		c.Args = nil // no parameter at all and no label known: every condition but the empty one is undecided
+		nobodyKnows := []FlowFact{{Labels: Labels{Unknown: true}}}
+		c.Flow = &FlowFacts{Labels: Labels{Unknown: true}, Content: nobodyKnows, Context: nobodyKnows}
 		p := worldProfileOf(rt, t, w, "child")
 		d := p.Decide(c)
 		for _, r := range d.Reasons {
@@ -689,11 +875,15 @@ func TestLawAnnotationsNeverLoosen(t *testing.T) {
 func TestLawStricter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := drawCall(rt, t)
-		a := worldProfileOf(rt, t, drawWorld(rt), "child").Decide(c)
-		b := worldProfileOf(rt, t, drawWorld(rt), "child").Decide(c)
+		a := worldProfileOf(rt, t, drawTrial(rt), "child").Decide(c)
+		b := worldProfileOf(rt, t, drawTrial(rt), "child").Decide(c)
 		m, n := Stricter(a, b), Stricter(b, a)
 		if strictness(m) != max(strictness(a), strictness(b)) || m.Risk != max(a.Risk, b.Risk) || m.Repeatable != (a.Repeatable && b.Repeatable) {
 			rt.Fatalf("stricter of %s and %s is %s", pretty(a), pretty(b), pretty(m))
+		}
+		would := func(d Decision) Action { return stdcmp.Or(d.Would, naiveAction(d)) }
+		if would(m) != max(would(a), would(b)) || (m.Would == 0) != (len(m.Observed) == 0) || m.Would == naiveAction(m) {
+			rt.Fatalf("stricter of %s and %s would be %s", pretty(a), pretty(b), pretty(m))
 		}
 		if diff := cmp.Diff(m, n, dutiesOnly); diff != "" {
 			rt.Fatalf("the order counts:\n%s", diff)

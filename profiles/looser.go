@@ -422,12 +422,14 @@ func raised[T ~int | ~int64](was, is *T) bool { return was != nil && (is == nil 
 // flowsLooser says how the rules about flows of one profile have become looser.
 func (l *loosening) flowsLooser() (all []string) {
 	for _, f := range l.before.flows {
-		kept := slices.ContainsFunc(l.after.flows, func(n *flow) bool {
-			return n.from == f.from && n.to == f.to && n.content == f.content && n.says >= f.says
-		})
-		if !kept {
+		if !slices.ContainsFunc(l.after.flows, f.coveredBy) {
 			all = append(all, fmt.Sprintf("flow from %s to %s by %s (%s) is gone or weaker", f.from, f.to, f.by(), f.says))
 		}
 	}
 	return all
+}
+
+// coveredBy reports whether another flow is as strict wherever f applies.
+func (f *flow) coveredBy(n *flow) bool {
+	return n.from == f.from && n.to == f.to && n.content == f.content && n.says >= f.says
 }

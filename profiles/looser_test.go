@@ -58,7 +58,7 @@ func drawChange(t *rapid.T, p worldProfile) worldProfile {
 		i := rapid.IntRange(0, len(list)-1).Draw(t, "at")
 		return slices.Delete(slices.Clone(list), i, i+1)
 	}
-	switch rapid.IntRange(0, 11).Draw(t, "change") {
+	switch rapid.IntRange(0, 12).Draw(t, "change") {
 	case 0:
 		p.deny = add(p.deny)
 	case 1:
@@ -106,6 +106,8 @@ func drawChange(t *rapid.T, p worldProfile) worldProfile {
 		p.rules[i] = r
 	case 10:
 		p.byDefault = rapid.SampledFrom([]string{"", "allow", "risk", "ask", "deny"}).Draw(t, "default")
+	case 12:
+		p = drawObserve(t, p)
 	case 11:
 		p.fallback = rapid.SampledFrom([]string{"", "deny", "queue", "allow"}).Draw(t, "fallback")
 	}
@@ -121,7 +123,7 @@ func changeable(t *rapid.T, tb testing.TB, w world, table string) (*Set, bool) {
 func TestLooserMissesNothing(t *testing.T) {
 	silent, loosened := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w, table := drawWorld(rt), rapid.SampledFrom(tables).Draw(rt, "table")
+		w, table := drawTrial(rt), rapid.SampledFrom(tables).Draw(rt, "table")
 		before, ok := changeable(rt, t, w, table)
 		if !ok {
 			rt.Fatalf("%s: not a policy", w.json())
@@ -174,7 +176,7 @@ func TestLooserIsSilent(t *testing.T) {
 		next := world{w.enabled, map[string]worldProfile{"top": w.profiles["top"], "child": w.profiles["child"]}}
 		name := rapid.SampledFrom([]string{"top", "child"}).Draw(rt, "where")
 		p := next.profiles[name]
-		switch rapid.IntRange(0, 5).Draw(rt, "what") {
+		switch rapid.IntRange(0, 6).Draw(rt, "what") {
 		case 0:
 		case 1:
 			p.deny = append(slices.Clone(p.deny), rapid.SampledFrom(worldPatterns).Draw(rt, "pattern"))
@@ -188,6 +190,10 @@ func TestLooserIsSilent(t *testing.T) {
 			if len(p.allow) > 0 {
 				p.allow = p.allow[1:]
 			}
+		case 6:
+			r := drawRule(rt, worldActions)
+			r.observed = true
+			p.rules = append(slices.Clone(p.rules), r)
 		case 5:
 			p.rules = slices.Clone(p.rules)
 			slices.Reverse(p.rules)

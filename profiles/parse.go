@@ -211,9 +211,9 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 		l.spec = &ProfileSpec{}
 		return l
 	}
-	l.allow = b.entries(l, at+"/allowlist", spec.Allowlist)
-	l.deny = b.entries(l, at+"/denylist", spec.Denylist)
-	l.ask = b.entries(l, at+"/asklist", spec.Asklist)
+	l.allow = b.entries(l, "allowlist", spec.Allowlist)
+	l.deny = b.entries(l, "denylist", spec.Denylist)
+	l.ask = b.entries(l, "asklist", spec.Asklist)
 	b.oneOf(at+"/default", spec.Default, defaultActionWords, 0)
 	b.oneOf(at+"/elicitationFallback", spec.ElicitationFallback, fallbackWords, 0)
 	b.checkTime(at+"/timeout", spec.Timeout)
@@ -223,6 +223,7 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 	if spec.Limits != nil {
 		b.checkLimits(at+"/limits", spec.Limits)
 	}
+	b.checkObserve(at, spec.Observe)
 	l.flows = b.flows(l)
 	labels := map[string]bool{}
 	for i := range spec.Rules {
@@ -236,10 +237,11 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 	return l
 }
 
-func (b *builder) entries(l *layer, at string, texts []string) []listEntry {
+func (b *builder) entries(l *layer, list string, texts []string) []listEntry {
 	var entries []listEntry
+	at := pointer("/profiles", l.name) + "/" + list
 	for i, p := range b.patterns(at, texts) {
-		entries = append(entries, listEntry{pattern: p, profile: l.name, at: pointer(at, strconv.Itoa(i))})
+		entries = append(entries, listEntry{pattern: p, profile: l.name, at: pointer(at, strconv.Itoa(i)), observed: l.spec.observes(list)})
 	}
 	return entries
 }
@@ -257,7 +259,7 @@ func (b *builder) patterns(at string, texts []string) []pattern {
 }
 
 func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
-	r := &rule{label: fmt.Sprintf("rules/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/rules/" + strconv.Itoa(i), spec: spec}
+	r := &rule{label: fmt.Sprintf("rules/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/rules/" + strconv.Itoa(i), spec: spec, observed: l.spec.observesAll() || isTrue(spec.Observe)}
 	problems := len(b.problems)
 	if spec.Name != nil {
 		r.label = *spec.Name
@@ -590,8 +592,10 @@ func distance(a, b string) int {
 
 // flows compiles the rules about flows of one profile.
 func (b *builder) flows(l *layer) (all []*flow) {
-	for i, spec := range l.spec.Flows {
-		f := &flow{label: fmt.Sprintf("flows/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/flows/" + strconv.Itoa(i)}
+	for i := range l.spec.Flows {
+		spec := &l.spec.Flows[i]
+		f := &flow{label: fmt.Sprintf("flows/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/flows/" + strconv.Itoa(i),
+			spec: spec, observed: l.spec.observesAll() || isTrue(spec.Observe)}
 		needed := func(key string, v *string) string {
 			if v == nil {
 				b.problem(f.at, fmt.Sprintf("the flow has no %q", key), `write {"from": "untrusted", "to": "external", "action": "ask", "by": "content"}`)

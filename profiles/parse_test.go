@@ -280,7 +280,7 @@ func TestExtends(t *testing.T) {
 		t.Errorf("effective, with %d rules (-want +got):\n%s", len(e.Rules), diff)
 	}
 	// What it comes to, written as a profile, decides the same.
-	flat, problems := Parse(Spec{Profiles: map[string]*ProfileSpec{"leaf": &e}})
+	flat, problems := Parse(Spec{Profiles: map[string]*ProfileSpec{"leaf": &e.ProfileSpec}})
 	if problems != nil {
 		t.Fatal(problems)
 	}

@@ -28,14 +28,16 @@ type Profile struct {
 	fallback         Fallback
 	askSettings      [Critical + 1]askSettings
 	limits           Limits
-	effective        ProfileSpec
+	effective        EffectiveSpec
+	shadow           *Profile // the profile with what is only observed; nil if nothing is
 }
 
 // A listEntry is one pattern of a list.
 type listEntry struct {
 	pattern
-	profile string // where it is written
-	at      string // JSON pointer
+	profile  string // where it is written
+	at       string // JSON pointer
+	observed bool
 }
 
 // A rule is one compiled rule.
@@ -50,6 +52,8 @@ type rule struct {
 	action  Action
 	risk    Risk
 	reason  string
+
+	observed bool
 
 	repeatable    *bool
 	timeout       time.Duration // zero: not set
@@ -94,12 +98,14 @@ func (p *Profile) Limits() Limits { return p.limits }
 
 // Effective returns the profile after `extends`: with all inherited lists and
 // rules, and the settings as they apply.
-func (p *Profile) Effective() ProfileSpec { return p.effective }
+func (p *Profile) Effective() EffectiveSpec { return p.effective }
 
 // Decide decides what becomes of this call. It is a pure function of the policy
 // and the call. Any error on the way denies, and so does a nil profile.
 func (p *Profile) Decide(call Call) Decision {
-	return p.decide(&call, steps, nil)
+	d := p.decide(&call, steps, nil)
+	p.observe(&call, &d, nil)
+	return d
 }
 
 // Decisions are made in these steps; each adds what it finds to the tally.
@@ -545,13 +551,19 @@ func (p *Profile) Checks(call Call) (results []CheckResult) {
 	if p == nil {
 		return []CheckResult{{Detail: "there is no such profile"}}
 	}
+	runChecks(p.rules, &call, func(_ *rule, result CheckResult) { results = append(results, result) })
+	return results
+}
+
+// runChecks runs the checks of rules; of a panic there is a result without a rule.
+func runChecks(rules []*rule, call *Call, each func(*rule, CheckResult)) {
 	defer func() {
 		if recover() != nil {
-			results = append(results, CheckResult{Detail: "panic while checking"})
+			each(nil, CheckResult{Detail: "panic while checking"})
 		}
 	}()
-	f := &facts{call: &call, path: call.Path()}
-	for _, r := range p.rules {
+	f := &facts{call: call, path: call.Path()}
+	for _, r := range rules {
 		if len(r.checks) == 0 {
 			continue
 		}
@@ -565,10 +577,9 @@ func (p *Profile) Checks(call Call) (results []CheckResult) {
 		}
 		for _, c := range r.checks {
 			truth, why := c.eval(f)
-			results = append(results, CheckResult{Rule: r.label, Expr: c.text, Passed: truth == yes, Detail: why})
+			each(r, CheckResult{Rule: r.label, Expr: c.text, Passed: truth == yes, Detail: why})
 		}
 	}
-	return results
 }
 
 // Hidden returns the argument keys that any rule hides on display, in the form of
@@ -671,12 +682,15 @@ type Trial struct {
 	// Matched reports that it took part in the decision.
 	Matched bool   `json:"matched"`
 	Outcome string `json:"outcome"`
+	// Observed reports that it is only observed, and took no part.
+	Observed bool `json:"observed,omitempty"`
 }
 
 // Explain decides like Decide and reports every list entry and rule that it tried,
-// in the order in which they are written.
+// in the order in which they are written, and then what is only observed.
 func (p *Profile) Explain(call Call) Explanation {
 	var e Explanation
 	e.Decision = p.decide(&call, steps, &e.Tried)
+	p.observe(&call, &e.Decision, &e.Tried)
 	return e
 }

@@ -125,15 +125,16 @@ func (p Problem) String() string {
 	return s
 }
 
-// withoutAllows returns the section without the rules that allow and say nothing else.
+// withoutAllows returns the section without the rules that allow and say nothing else, and
+// without what is only observed.
 func withoutAllows(spec Spec) Spec {
 	all := map[string]*ProfileSpec{}
 	for name, p := range spec.Profiles {
 		if p == nil {
 			continue
 		}
-		c := *p
-		c.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(r RuleSpec) bool {
+		c := p.withoutObserved()
+		c.Rules = slices.DeleteFunc(c.Rules, func(r RuleSpec) bool {
 			return r.Action != nil && *r.Action == "allow" && r.Risk == nil && r.Repeatable == nil && len(r.Check) == 0 && len(r.Hidden) == 0 && r.Display == nil
 		})
 		if len(c.Rules) == 0 {

@@ -21,7 +21,7 @@ import (
 // report all mistakes at once, each with a hint. What a strict decoder can
 // see by reflection alone (unknown keys, wrong case, duplicates, null) is the
 // decoder's business; the types that are not plain ([When], [Patience],
-// [Duration], [Size]) decode themselves, as strictly.
+// [Observe], [Duration], [Size]) decode themselves, as strictly.
 //
 // A [Problem] names the value at fault by a JSON pointer that starts at this
 // section, so a reader of the file puts the section's own pointer in front
@@ -70,6 +70,8 @@ type ProfileSpec struct {
 	Risk *RiskTable `json:"risk,omitempty"`
 	// Limits tighten the limits of the configuration.
 	Limits *Limits `json:"limits,omitempty"`
+	// Observe puts the profile on trial, or some of its lists.
+	Observe *Observe `json:"observe,omitempty"`
 }
 
 // A RuleSpec is one rule as written.
@@ -120,6 +122,8 @@ type RuleSpec struct {
 	Display *DisplaySpec `json:"display,omitempty"`
 	// Examples are run when the configuration is loaded.
 	Examples *ExamplesSpec `json:"examples,omitempty"`
+	// Observe puts the rule on trial: see [Observe].
+	Observe *bool `json:"observe,omitempty"`
 }
 
 // A DisplaySpec bounds how much of the arguments a person is shown; each bound is

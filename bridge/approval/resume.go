@@ -253,7 +253,7 @@ func (e StoredRequest) sameQuestion(r Request) bool {
 func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
 		d.Revision, d.Grounds, d.Timeout, d.TimeoutExplicit = "", "", 0, false
-		d.ReadOnly, d.Repeatable, d.Context = false, false, false // not part of the question
+		d.ReadOnly, d.Repeatable, d.Context, d.Would, d.Observed = false, false, false, 0, nil // not part of the question
 		t, err := json.Marshal(d)
 		if err != nil {
 			return nil

@@ -207,3 +207,18 @@ func open(t *testing.T, store Store) []StoredRequest {
 	}
 	return all
 }
+
+// What policy only observes is no part of a question: a rule put on trial while people are
+// asked has nobody asked anew.
+func TestObservingAsksNobodyAnew(t *testing.T) {
+	asked := profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Reasons: []profiles.Reason{{Kind: profiles.KindAsklist, Disposition: profiles.Ask, Pattern: "a__*"}}}
+	now := asked
+	now.Would, now.Observed = profiles.ActionDeny, []profiles.Reason{{Kind: profiles.KindRule, Rule: "no", Disposition: profiles.Deny, Action: profiles.ActionDeny}}
+	if !sameDecision(asked, now) || !sameDecision(now, asked) {
+		t.Error("it is another question")
+	}
+	now.Reasons = append(slices.Clone(asked.Reasons), now.Observed...)
+	if sameDecision(asked, now) {
+		t.Error("enforced, it is the same question")
+	}
+}

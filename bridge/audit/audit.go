@@ -86,6 +86,7 @@ func Line(r ledger.Record) string {
 		if r.Box != "" {
 			text += ", box: " + Shown(r.Box)
 		}
+		text += would(r.Would)
 		if r.Notify {
 			text = "!" + text[1:]
 		}
@@ -101,7 +102,7 @@ func Line(r ledger.Record) string {
 	case ledger.Outcome:
 		text = fmt.Sprintf("  %s %s %s%s", call, Shown(r.Outcome), span(r.Duration), because)
 	case ledger.Refusal:
-		text = "  " + call + " refused" + because
+		text = "  " + call + " refused" + would(r.Would) + because
 	case ledger.SavedScript:
 		text = "  " + call + " runs " + canon.Fit(Shown(r.ScriptHash), 19) + " " + canon.Fit(Shown(string(r.Input)), 120)
 	case ledger.ServerAsked:

@@ -75,7 +75,7 @@ var columns = []string{
 	"request", "approver", "channel", "answer", "outcome", "error", "wait_ms", "duration_ms", "bytes_sent", "bytes_received",
 	"name", "script", "script_hash", "input", "preview", "detail", "hash",
 	"configuration", "principal", "trace_id", "server_identity", "repeatable", "finds", "on_behalf_of", "comment", "counted",
-	"edited_args", "edited_digest", "edited_by", "grant", "box", "looked", "written", "brief",
+	"edited_args", "edited_digest", "edited_by", "grant", "box", "looked", "written", "brief", "would",
 }
 
 // cells are a row for CSV, in the order of columns.
@@ -87,7 +87,7 @@ func cells(row ledger.Row) []string {
 		r.Request, r.Approver, r.Channel, r.Answer, r.Outcome, r.Error, millis(r.Wait), millis(r.Duration), count(r.Sent), count(r.Received),
 		r.Name, r.Script, r.ScriptHash, string(r.Input), string(r.Preview), string(r.Detail), row.Hash.String(),
 		r.Configuration, r.Principal, r.TraceID, r.Identity, yes(r.Repeatable), finds(r.Sources), r.OnBehalfOf, r.Comment, whether(r.Counted),
-		string(r.EditedArgs), r.EditedDigest, r.EditedBy, r.Grant, r.Box, r.Looked, whether(r.Written), yes(r.Brief),
+		string(r.EditedArgs), r.EditedDigest, r.EditedBy, r.Grant, r.Box, r.Looked, whether(r.Written), yes(r.Brief), r.Would,
 	}
 	for i, text := range all {
 		all[i] = cell(text)

@@ -29,6 +29,11 @@ type Stats struct {
 	// Failures are the questions that were not answered by a yes or no, by
 	// why: timeout, no_approver, rate_limited and the like.
 	Failures map[string]int `json:"failures"`
+	// Would counts the calls of which something else would have come if what policy only
+	// observes were enforced, by what: allow, notify, ask, manual, deny. Observed are the
+	// rules and list entries that are the reason, the busiest first.
+	Would    map[string]*Trial `json:"would"`
+	Observed []Observed        `json:"observed"`
 
 	asked map[askKey]*asks
 	used  map[string]bool // ruleOf of every reason of every decision
@@ -76,6 +81,20 @@ type RuleStats struct {
 	No    int    `json:"no"`
 }
 
+// A Trial counts the calls that something observed would have changed.
+type Trial struct {
+	Calls int `json:"calls"`
+	Runs  int `json:"runs"` // in which they were
+}
+
+// Observed are the calls that one rule or list entry would have changed that is only
+// observed.
+type Observed struct {
+	Rule  string `json:"rule"`  // as reasons name it, with its profile
+	Would string `json:"would"` // what would have come of them
+	Trial
+}
+
 // A Denial is why calls of one tool were refused.
 type Denial struct {
 	Tool  string `json:"tool"`
@@ -111,6 +130,7 @@ type Case struct {
 func Measure(rows Rows) (*Stats, error) {
 	s := &Stats{Failures: map[string]int{}, asked: map[askKey]*asks{}, used: map[string]bool{}}
 	rules := map[string]*RuleStats{}
+	trials := newTrials()
 	denials := map[Denial]int{}
 	// What is open, by trace. An entry is dropped when it ends, so that a long log
 	// takes no more memory than the calls that are under way at one time.
@@ -131,6 +151,9 @@ func Measure(rows Rows) (*Stats, error) {
 		}
 		s.To = r.Time
 		for _, reason := range r.Reasons {
+			if _, observed, ok := observedRule(reason); ok {
+				s.used[observed] = true
+			}
 			s.used[ruleOf(reason)] = true
 		}
 		switch r.Event {
@@ -142,6 +165,7 @@ func Measure(rows Rows) (*Stats, error) {
 				s.Runs.All++ // its beginning is not among these rows
 			}
 			delete(open, r.Run)
+			delete(trials.runs, r.Run)
 			switch r.Outcome {
 			case ledger.Done:
 				s.Runs.Done++
@@ -151,6 +175,7 @@ func Measure(rows Rows) (*Stats, error) {
 				s.Runs.Failed++
 			}
 		case ledger.Intent:
+			trials.add(r)
 			s.Calls.All++
 			sent[id] = true
 		case ledger.Outcome:
@@ -167,6 +192,7 @@ func Measure(rows Rows) (*Stats, error) {
 				s.Calls.Failed++
 			}
 		case ledger.Refusal:
+			trials.add(r)
 			s.Calls.All++
 			s.Calls.Refused++
 			denials[Denial{Tool: r.Path(), Why: whyRefused(r, answers[id])}]++
@@ -227,6 +253,7 @@ func Measure(rows Rows) (*Stats, error) {
 	slices.SortFunc(s.Rules, func(a, b RuleStats) int {
 		return cmp.Or(cmp.Compare(b.Asked, a.Asked), cmp.Compare(b.Yes+b.No, a.Yes+a.No), cmp.Compare(a.Rule, b.Rule))
 	})
+	s.Would, s.Observed = trials.total, trials.observed()
 	s.Denials = []Denial{}
 	for d, n := range denials {
 		d.Count = n
@@ -300,7 +327,8 @@ func (s *Stats) take(r, asked ledger.Record) {
 		a.risks = append(a.risks, r.Risk)
 	}
 	for _, reason := range r.Reasons {
-		a.manual = a.manual || strings.Contains(reason, " (manual)")
+		_, _, observed := observedRule(reason)
+		a.manual = a.manual || !observed && strings.Contains(reason, " (manual)")
 	}
 	c := Case{Run: r.Run, Call: r.Call, Time: r.Time, Args: args, Answer: r.Answer}
 	to := &a.no

@@ -64,6 +64,7 @@ type Call struct {
 	Args        json.RawMessage   `json:"args,omitempty"`   // as sent, or as they would have been sent
 	Edited      *Edit             `json:"edited,omitempty"` // nil if they are the script's
 	Disposition string            `json:"disposition,omitempty"`
+	Would       string            `json:"would,omitempty"` // if what is only observed were enforced
 	Risk        string            `json:"risk,omitempty"`
 	Reasons     []string          `json:"reasons,omitempty"`
 	Revision    string            `json:"revision,omitempty"`
@@ -188,6 +189,9 @@ func (c *Call) add(r ledger.Record) {
 		q := Question{Request: r.Request, Answer: r.Answer, Approver: by(r), Channel: r.Channel, Text: words(r), Settled: new(false), Counted: new(counts(r))}
 		c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
 		return
+	}
+	if r.Disposition != "" {
+		c.Would = r.Would
 	}
 	c.Disposition, c.Risk, c.Revision = cmp.Or(r.Disposition, c.Disposition), cmp.Or(r.Risk, c.Risk), cmp.Or(r.Revision, c.Revision)
 	asked := c.Args
@@ -481,7 +485,7 @@ func (t *Timeline) writeCalls(p *printer) {
 		if c.Risk != "" {
 			decision += ", risk " + Shown(c.Risk)
 		}
-		line("decision", decision)
+		line("decision", decision+would(c.Would))
 		for _, reason := range c.Reasons {
 			p.f("                  - %s\n", Shown(reason))
 		}

@@ -48,6 +48,9 @@ func (s *Stats) Write(w io.Writer, unused []string, table func(rows [][]string) 
 		p.f("approval   %.0f %%\n", 100*q.Rate)
 		p.f("to decide  %v at the median, %v for 9 of 10\n", q.Median.Round(time.Millisecond), q.P90.Round(time.Millisecond))
 	}
+	if would := s.wouldSay(); would != "" {
+		p.f("observed   would have %s\n", would)
+	}
 	section := func(title string, head []string, rows [][]string) {
 		if len(rows) == 0 {
 			return
@@ -57,9 +60,12 @@ func (s *Stats) Write(w io.Writer, unused []string, table func(rows [][]string) 
 			p.err = table(append([][]string{head}, rows...))
 		}
 	}
-	var rules, denials, failures [][]string
+	var rules, observed, denials, failures [][]string
 	for _, r := range s.Rules {
 		rules = append(rules, []string{Cell(r.Rule), strconv.Itoa(r.Asked), strconv.Itoa(r.Yes), strconv.Itoa(r.No)})
+	}
+	for _, o := range s.Observed {
+		observed = append(observed, []string{Cell(o.Rule), Cell(o.Would), strconv.Itoa(o.Calls), strconv.Itoa(o.Runs)})
 	}
 	for _, d := range s.Denials[:min(len(s.Denials), 20)] {
 		denials = append(denials, []string{strconv.Itoa(d.Count), Cell(d.Tool), Cell(d.Why)})
@@ -68,6 +74,7 @@ func (s *Stats) Write(w io.Writer, unused []string, table func(rows [][]string) 
 		failures = append(failures, []string{strconv.Itoa(s.Failures[why]), Cell(why)})
 	}
 	section("rules that asked", []string{"rule", "asked", "yes", "no"}, rules)
+	section("rules that are only observed", []string{"rule", "would", "calls", "runs"}, observed)
 	section("refused", []string{"calls", "tool", "why"}, denials)
 	section("questions without an answer", []string{"calls", "why"}, failures)
 	if len(unused) > 0 {

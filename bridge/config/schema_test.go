@@ -215,6 +215,7 @@ var around = []struct{ section, before, after string }{
 	{"evaluation.risk.low.", `{"evaluation": {"risk": {"low": {`, `}}}}`},
 	{"evaluation.risk.", `{"evaluation": {"risk": {`, `}}}`},
 	{"evaluation.profiles.NAME.rules[].", `{"evaluation": {"profiles": {"p": {"rules": [{"tools": ["a__b"], "action": "ask", `, `}]}}}}`},
+	{"evaluation.profiles.NAME.flows[].observe", `{"evaluation": {"profiles": {"p": {"flows": [{"from": "private", "to": "external", "action": "ask", "by": "content", `, `}]}}}}`},
 	{"evaluation.profiles.NAME.flows[].", `{"evaluation": {"profiles": {"p": {"flows": [{`, `}]}}}}`},
 	{"evaluation.profiles.NAME.", `{"evaluation": {"profiles": {"p": {`, `}}}}`},
 	{"evaluation.", `{"evaluation": {`, `}}`},

@@ -100,6 +100,10 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	for _, reason := range c.decision.Reasons {
 		rec.Reasons = append(rec.Reasons, reason.String())
 	}
+	if c.decision.Would != 0 {
+		rec.Would = c.decision.Would.String()
+		rec.Reasons = append(rec.Reasons, c.decision.WouldSay()...)
+	}
 	rec.Reasons = append(rec.Reasons, c.notes...)
 	return rec
 }

@@ -24,7 +24,7 @@ func (r Record) bounded() Record {
 	for _, text := range []*string{
 		(*string)(&r.Event), &r.Run, &r.Session, &r.Client, &r.Profile, &r.Trace, &r.Server, &r.Tool, &r.Digest, &r.Disposition, &r.Risk, &r.Revision,
 		&r.Request, &r.Approver, &r.OnBehalfOf, &r.Comment, &r.Channel, &r.Answer, &r.Outcome, &r.Error, &r.Name, &r.ScriptHash,
-		&r.Configuration, &r.Principal, &r.TraceID, &r.Identity, &r.EditedDigest, &r.EditedBy, &r.Grant, &r.Box, &r.Looked,
+		&r.Configuration, &r.Principal, &r.TraceID, &r.Identity, &r.EditedDigest, &r.EditedBy, &r.Grant, &r.Box, &r.Looked, &r.Would,
 	} {
 		*text = canon.Clip(*text, MaxText)
 	}

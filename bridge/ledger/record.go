@@ -105,9 +105,12 @@ type Record struct {
 	Args        json.RawMessage `json:"args,omitempty"`   // in display form
 	Digest      string          `json:"digest,omitempty"` // of the exact arguments
 	Disposition string          `json:"disposition,omitempty"`
-	Risk        string          `json:"risk,omitempty"`
-	Reasons     []string        `json:"reasons,omitempty"`
-	Revision    string          `json:"revision,omitempty"` // of the compiled policy
+	// Would is what would have come of the call if what policy only observes were
+	// enforced, as the action of a rule; empty if the same would. Reasons say why.
+	Would    string   `json:"would,omitempty"`
+	Risk     string   `json:"risk,omitempty"`
+	Reasons  []string `json:"reasons,omitempty"`
+	Revision string   `json:"revision,omitempty"` // of the compiled policy
 	// Repeatable reports that the call may be made again without harm, according to
 	// a rule or a trusted server. It has nothing to do with the call's risk.
 	Repeatable bool `json:"repeatable,omitempty"`
@@ -269,6 +272,7 @@ func (r Record) attrs() []slog.Attr {
 	text("args", string(r.Args))
 	text("digest", r.Digest)
 	text("disposition", r.Disposition)
+	text("would", r.Would)
 	text("risk", r.Risk)
 	if len(r.Reasons) > 0 {
 		as = append(as, slog.Any("reasons", r.Reasons))

@@ -18,7 +18,7 @@ func TestLogWritesEveryField(t *testing.T) {
 		Event: Outcome, Time: time.Unix(1, 0), Run: "r", Session: "s", Client: "c", Profile: "p", Configuration: "cf", Principal: "pr", TraceID: "t",
 		Call: 7, Trace: "r.7", Line: 3, Column: 4, Server: "sv", Tool: "tl", Identity: "i", Repeatable: true, Looked: LookedAll, Written: new(bool), Brief: true, Sources: []SourceMatch{{Call: 1, Argument: "a", Length: 24, Labels: []string{"private"}}}, Args: json.RawMessage(`{"a":1}`), Digest: "d",
 		Disposition: "allow", Risk: "low", Reasons: []string{"why"}, Revision: "rev", Notify: true,
-		Request: "q", Approver: "me", OnBehalfOf: "you", Comment: "fine", Counted: new(bool), EditedArgs: json.RawMessage(`{"a":2}`), EditedDigest: "d2", EditedBy: "me", Channel: "page", Answer: "yes", Grant: "g", GrantUses: 1, Box: "files network",
+		Request: "q", Approver: "me", OnBehalfOf: "you", Comment: "fine", Counted: new(bool), EditedArgs: json.RawMessage(`{"a":2}`), EditedDigest: "d2", EditedBy: "me", Channel: "page", Answer: "yes", Grant: "g", GrantUses: 1, Box: "files network", Would: "ask",
 		Outcome: Failed, Error: "e", Wait: time.Minute, Duration: time.Second, Sent: 1, Received: 2,
 		Name: "n", Script: "return 1", ScriptHash: "h", Input: json.RawMessage(`1`), Preview: json.RawMessage(`[]`),
 		Detail: json.RawMessage(`{}`), Durable: true, Journal: []JournalEntry{{Run: "r", Kind: Sent, Body: []byte("in the clear")}},

@@ -437,11 +437,11 @@ func grave(old, cfg *config.Config) bool {
 	for _, name := range old.Profiles.Names() {
 		was, _ := old.Profiles.Profile(name)
 		is, ok := cfg.Profiles.Profile(name)
-		if ok && lostDenial(was.Effective(), is.Effective()) {
+		if ok && lostDenial(was.Effective().ProfileSpec, is.Effective().ProfileSpec) {
 			return true
 		}
 	}
-	return lostDenial(old.Profiles.Default().Effective(), cfg.Profiles.Default().Effective())
+	return lostDenial(old.Profiles.Default().Effective().ProfileSpec, cfg.Profiles.Default().Effective().ProfileSpec)
 }
 
 // lostDenial reports whether a profile has lost a glob of its denylist or a rule

@@ -134,6 +134,12 @@ func (x Explained) Write(out io.Writer, profile string) {
 		}
 		fmt.Fprintf(out, "  %s\n", canon.Escape(text))
 	}
+	if d.Would != 0 {
+		fmt.Fprintf(out, "\nWHAT IS ONLY OBSERVED\n")
+		for _, line := range d.WouldSay() {
+			fmt.Fprintf(out, "  %s\n", canon.Escape(line))
+		}
+	}
 	if d.Disposition == profiles.Ask {
 		fmt.Fprintf(out, "\nHOW IT IS ASKED\n")
 		for _, line := range askedHow(d, x.PausedFor) {
@@ -170,7 +176,11 @@ func (x Explained) TriedRows() [][]string {
 		if tools == "" {
 			tools = "every tool"
 		}
-		table = append(table, []string{canon.Escape(what), canon.Escape(tools), of, yesNo(t.Matched), canon.Escape(t.Outcome)})
+		counts := yesNo(t.Matched)
+		if t.Observed {
+			counts = "observed"
+		}
+		table = append(table, []string{canon.Escape(what), canon.Escape(tools), of, counts, canon.Escape(t.Outcome)})
 	}
 	return table
 }

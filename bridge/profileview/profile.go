@@ -48,6 +48,19 @@ type Row struct {
 	Allowlist *int     `json:"allowlist,omitempty"` // absent where the profile has none
 	Rules     int      `json:"rules"`
 	Default   string   `json:"otherwise"`
+	Observed  int      `json:"observed,omitempty"` // list entries, rules and flows, and the default
+}
+
+// observed counts what is only observed.
+func observed(e *profiles.ProfileSpec) int {
+	if e == nil {
+		return 0
+	}
+	n := len(e.Denylist) + len(e.Asklist) + len(e.Allowlist) + len(e.Rules) + len(e.Flows)
+	if e.Default != nil {
+		n++
+	}
+	return n
 }
 
 // Rows returns a list of profiles; if that of eval has no name, it is the first.
@@ -57,7 +70,7 @@ func Rows(set *profiles.Set, specs Specs) []Row {
 		e := p.Effective()
 		r := Row{
 			Name: p.Name(), Tools: Tools(set, p), Denylist: len(e.Denylist), Asklist: len(e.Asklist), Rules: len(e.Rules),
-			Default: defaultAction(e),
+			Default: defaultAction(e.ProfileSpec), Observed: observed(e.Observed),
 		}
 		if line := Lineage(specs, p.Name()); len(line) > 1 {
 			r.Extends = line[len(line)-2]
@@ -118,7 +131,10 @@ func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) e
 	printLists(w, specs, line, e)
 	printRules(w, specs, line)
 	printFlows(w, specs, line)
-	fmt.Fprintf(w, "otherwise\t%s\n", defaultAction(e))
+	fmt.Fprintf(w, "otherwise\t%s\n", defaultAction(e.ProfileSpec))
+	if e.Observed != nil && e.Observed.Default != nil {
+		fmt.Fprintf(w, "\t%s%s\n", *e.Observed.Default, onlyObserved)
+	}
 	if e.ElicitationFallback != nil {
 		fmt.Fprintf(w, "client cannot ask\t%s\n", *e.ElicitationFallback)
 	}
@@ -132,51 +148,76 @@ func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) e
 	return w.Flush()
 }
 
+// onlyObserved marks what is decided and recorded, and not enforced.
+const onlyObserved = "  (only observed)"
+
 // printLists prints the three lists, each entry with the profile that it is inherited
 // from.
-func printLists(w *tabwriter.Writer, specs Specs, line []string, e profiles.ProfileSpec) {
+func printLists(w *tabwriter.Writer, specs Specs, line []string, e profiles.EffectiveSpec) {
 	for _, list := range []struct {
-		label   string
-		entries []string
-		of      func(*profiles.ProfileSpec) []string
+		label string
+		of    func(*profiles.ProfileSpec) []string
 	}{
-		{"deny", e.Denylist, func(s *profiles.ProfileSpec) []string { return s.Denylist }},
-		{"ask", e.Asklist, func(s *profiles.ProfileSpec) []string { return s.Asklist }},
-		{"allow", e.Allowlist, func(s *profiles.ProfileSpec) []string { return s.Allowlist }},
+		{"deny", func(s *profiles.ProfileSpec) []string { return s.Denylist }},
+		{"ask", func(s *profiles.ProfileSpec) []string { return s.Asklist }},
+		{"allow", func(s *profiles.ProfileSpec) []string { return s.Allowlist }},
 	} {
 		label := list.label
-		if list.entries != nil && len(list.entries) == 0 {
-			fmt.Fprintf(w, "%s\tnothing: the list is empty\n", label)
-		}
-		for _, entry := range list.entries {
+		entry := func(text, mark string) {
 			from := ""
 			for _, name := range line[:max(0, len(line)-1)] {
-				if slices.Contains(list.of(specs[name]), entry) {
+				if slices.Contains(list.of(specs[name]), text) {
 					from = "  (" + name + ")"
 					break
 				}
 			}
-			fmt.Fprintf(w, "%s\t%s%s\n", label, canon.Escape(entry), from)
+			fmt.Fprintf(w, "%s\t%s%s%s\n", label, canon.Escape(text), from, mark)
 			label = ""
 		}
+		if entries := list.of(&e.ProfileSpec); entries != nil && len(entries) == 0 {
+			fmt.Fprintf(w, "%s\tnothing: the list is empty\n", label)
+		}
+		for _, text := range list.of(&e.ProfileSpec) {
+			entry(text, "")
+		}
+		if e.Observed != nil {
+			for _, text := range list.of(e.Observed) {
+				entry(text, onlyObserved)
+			}
+		}
 	}
+}
+
+// allObserved reports whether all rules and flows of a profile in a line are only observed.
+func allObserved(specs Specs, line []string, i int) bool {
+	all := func(name string) bool { return specs[name].Observe != nil && specs[name].Observe.All }
+	return all(line[i]) || strings.HasPrefix(line[i], profiles.BuiltinPrefix) && i+1 < len(line) && all(line[i+1])
+}
+
+// marks says where a rule or flow of a line of profiles comes from, and whether it is only
+// observed.
+func marks(specs Specs, line []string, i int, observe *bool) (text string) {
+	if i < len(line)-1 {
+		text = "  (" + line[i] + ")"
+	}
+	if observe != nil && *observe || allObserved(specs, line, i) {
+		text += onlyObserved
+	}
+	return text
 }
 
 // printRules prints the rules of a line of profiles.
 func printRules(w *tabwriter.Writer, specs Specs, line []string) {
 	for i, name := range line {
 		for n, r := range specs[name].Rules {
-			label, from, action := fmt.Sprintf("rules/%d", n), "", "no action"
+			label, action := fmt.Sprintf("rules/%d", n), "no action"
 			if r.Name != nil {
 				label = "rule " + *r.Name
-			}
-			if i < len(line)-1 {
-				from = "  (" + name + ")"
 			}
 			if r.Action != nil {
 				action = *r.Action
 			}
-			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Escape(label), action, canon.Escape(strings.Join(r.Tools, ", ")), from)
+			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Escape(label), action, canon.Escape(strings.Join(r.Tools, ", ")), marks(specs, line, i, r.Observe))
 			for _, detail := range ruleDetails(r) {
 				fmt.Fprintf(w, "\t  %s\n", canon.Escape(detail))
 			}
@@ -188,11 +229,7 @@ func printRules(w *tabwriter.Writer, specs Specs, line []string) {
 func printFlows(w *tabwriter.Writer, specs Specs, line []string) {
 	for i, name := range line {
 		for n, f := range specs[name].Flows {
-			from := ""
-			if i < len(line)-1 {
-				from = "  (" + name + ")"
-			}
-			fmt.Fprintf(w, "flows/%d\t%s: from %s to %s, by %s%s\n", n, *f.Action, *f.From, *f.To, *f.By, from)
+			fmt.Fprintf(w, "flows/%d\t%s: from %s to %s, by %s%s\n", n, *f.Action, *f.From, *f.To, *f.By, marks(specs, line, i, f.Observe))
 			if f.Reason != nil {
 				fmt.Fprintf(w, "\t  reason: %s\n", canon.Escape(*f.Reason))
 			}

@@ -57,7 +57,7 @@ func profilesCommand(con *console) *cobra.Command {
 	suggest := logFlag(con, auditLogOf(con).Suggest(func(edit func(text []byte) ([]byte, error)) error {
 		return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) { return edit(text) })
 	}, con.anew))
-	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest, logFlag(con, auditLogOf(con).Replay(con.anew)), checks(con).Profiles())
+	group.AddCommand(templatesCommand(con), addProfileCommand(con), suggest, logFlag(con, auditLogOf(con).Replay(con.anew)), promoteCommand(con), checks(con).Profiles())
 	return group
 }
 
@@ -90,19 +90,22 @@ func listProfiles(con *console) error {
 	}
 	table := [][]string{{"profile", "tools", "extends", "deny", "ask", "allow", "rules", "otherwise"}}
 	for _, r := range rows {
-		name, extends, allow := r.Name, r.Extends, "-"
+		name, extends, allow, trial := r.Name, r.Extends, "-", ""
 		if name == "" {
 			name = evalProfile
 		}
 		if extends == "" {
 			extends = "-"
 		}
+		if r.Observed > 0 {
+			trial = fmt.Sprintf(" (%d only observed)", r.Observed)
+		}
 		if r.Allowlist != nil {
 			allow = strconv.Itoa(*r.Allowlist)
 		}
 		table = append(table, []string{
 			name, strings.Join(r.Tools, ", "), extends,
-			strconv.Itoa(r.Denylist), strconv.Itoa(r.Asklist), allow, strconv.Itoa(r.Rules), r.Default,
+			strconv.Itoa(r.Denylist), strconv.Itoa(r.Asklist), allow, strconv.Itoa(r.Rules), r.Default + trial,
 		})
 	}
 	if err := con.Table(table); err != nil {
@@ -127,10 +130,10 @@ func showProfile(con *console, name string) error {
 	e, specs := p.Effective(), cfg.Evaluation.Profiles
 	if con.JSON {
 		return con.PrintJSON(struct {
-			Name    string               `json:"name"`
-			Tools   []string             `json:"tools"`
-			Lineage []string             `json:"lineage"` // the root first
-			Profile profiles.ProfileSpec `json:"profile"`
+			Name    string                 `json:"name"`
+			Tools   []string               `json:"tools"`
+			Lineage []string               `json:"lineage"` // the root first
+			Profile profiles.EffectiveSpec `json:"profile"`
 		}{p.Name(), profileview.Tools(cfg.Profiles, p), slices.Concat([]string{}, profileview.Lineage(specs, p.Name())), e})
 	}
 	if err := profileview.Write(con.Out, cfg.Profiles, specs, p); err != nil || e.Risk == nil {
