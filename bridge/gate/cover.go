@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
@@ -85,35 +84,8 @@ func (w *covering) never(view *View) string {
 		return "there is something like a secret in it"
 	}
 	if !w.c.tool.Method {
-		if name := beyondSchema(w.c.tool.Input, w.args); name != "" {
+		if name := misfit.BeyondSchema(w.c.tool.Input, w.args); name != "" {
 			return "the tool's schema has no argument " + canon.Escape(name)
-		}
-	}
-	return ""
-}
-
-// beyondSchema returns an argument that the schema does not have; empty if it has
-// all of them.
-func beyondSchema(input json.RawMessage, args map[string]any) string {
-	var schema struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(input, &schema) != nil {
-		schema.Properties = nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		property, ok := schema.Properties[name]
-		if !ok {
-			return name
-		}
-		var inner struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-		}
-		object, isObject := args[name].(map[string]any)
-		if isObject && json.Unmarshal(property, &inner) == nil && len(inner.Properties) > 0 {
-			if beyond := beyondSchema(property, object); beyond != "" {
-				return name + "." + beyond
-			}
 		}
 	}
 	return ""
@@ -217,7 +189,7 @@ func (w *covering) across(changes bool) {
 
 func (w *covering) recipients(m *profiles.Meaning) {
 	for _, to := range m.Recipients {
-		w.bind(plainName(to.Param), approval.ToRecipient, to.Name)
+		w.bind(misfit.PlainName(to.Param), approval.ToRecipient, to.Name)
 	}
 }
 
@@ -245,7 +217,7 @@ func (w *covering) paths(m *profiles.Meaning, changes bool) {
 	}
 	one := len(slices.Compact(slices.Sorted(maps.Values(folders)))) <= 1
 	for _, p := range m.Paths {
-		name := plainName(p.Param)
+		name := misfit.PlainName(p.Param)
 		if one {
 			name = "folder"
 		}
@@ -280,7 +252,7 @@ func (w *covering) hosts() {
 		if v.Role != known.Host {
 			continue
 		}
-		param := plainName(v.Param)
+		param := misfit.PlainName(v.Param)
 		w.host(param, approval.AtHost, v.Text)
 		address, _, _ := strings.Cut(v.Text, "#")
 		if _, query, asks := strings.Cut(address, "?"); asks {
@@ -343,7 +315,7 @@ const maxMentions = 20
 // has reports whether the call has another argument of the role besides one.
 func (w *covering) has(role known.Role, besides string) bool {
 	return slices.ContainsFunc(w.values, func(v known.Value) bool {
-		return v.Role == role && plainName(v.Param) != besides && !misfit.IsItem(plainName(v.Param))
+		return v.Role == role && misfit.PlainName(v.Param) != besides && !misfit.IsItem(misfit.PlainName(v.Param))
 	})
 }
 
@@ -425,14 +397,3 @@ func exact(v any) string {
 
 // maxExact bounds the bytes of a bound value that are kept as they are.
 const maxExact = 200
-
-// plainName returns a parameter without the numbers of elements: "to.0" is "to".
-func plainName(param string) string {
-	var parts []string
-	for part := range strings.SplitSeq(param, ".") {
-		if _, err := strconv.Atoi(part); err != nil {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ".")
-}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/misfit"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
@@ -81,7 +81,7 @@ func (v *View) meaning(t *catalog.Tool, args map[string]any, ws workspace.Worksp
 		case known.Amount:
 			m.Spends = true
 		case known.Place:
-			if (odd(value.Text) || tool.Runs == known.CI && known.Refspec(value.Text)) && !slices.Contains(m.Unknown, value.Param) {
+			if (misfit.IsOdd(value.Text) || tool.Runs == known.CI && known.Refspec(value.Text)) && !slices.Contains(m.Unknown, value.Param) {
 				m.Unknown = append(m.Unknown, value.Param)
 			}
 		}
@@ -152,13 +152,6 @@ func (v *View) describes(t *catalog.Tool, tool known.Tool) bool {
 	is := json.Unmarshal(t.Input, &schema) == nil && tool.Describes(slices.Sorted(maps.Keys(schema.Properties)), schema.Required)
 	v.described.Store(ToolName{t.Server, t.Name}, is)
 	return is
-}
-
-// odd reports whether the name of a place could be taken for more than a name: a flag,
-// or what a shell replaces or runs. Many servers pass names on to a program.
-func odd(name string) bool {
-	flag := strings.HasPrefix(name, "-") && strings.Trim(name[1:], "0123456789") != "" // else a number
-	return flag || strings.ContainsAny(name, "`;|\n\r\x00") || strings.Contains(name, "$(") || strings.Contains(name, "${") || strings.Contains(name, "&&")
 }
 
 // locate returns where a path leads that a call of the server names.

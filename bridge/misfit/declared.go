@@ -1,6 +1,7 @@
 package misfit
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -92,4 +93,31 @@ func elementsOf(s *jsonschema.Schema) []*jsonschema.Schema {
 		all = append(all, schema)
 	}
 	return all
+}
+
+// BeyondSchema returns an argument that the schema does not have; empty if it has
+// all of them.
+func BeyondSchema(input json.RawMessage, args map[string]any) string {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(input, &schema) != nil {
+		schema.Properties = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		property, ok := schema.Properties[name]
+		if !ok {
+			return name
+		}
+		var inner struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		object, isObject := args[name].(map[string]any)
+		if isObject && json.Unmarshal(property, &inner) == nil && len(inner.Properties) > 0 {
+			if beyond := BeyondSchema(property, object); beyond != "" {
+				return name + "." + beyond
+			}
+		}
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -117,4 +118,22 @@ func TextsIn(v any) (all []string) {
 		}
 	}
 	return all
+}
+
+// IsOdd reports whether the name of a place could be taken for more than a name: a flag,
+// or what a shell replaces or runs. Many servers pass names on to a program.
+func IsOdd(name string) bool {
+	flag := strings.HasPrefix(name, "-") && strings.Trim(name[1:], "0123456789") != "" // else a number
+	return flag || strings.ContainsAny(name, "`;|\n\r\x00") || strings.Contains(name, "$(") || strings.Contains(name, "${") || strings.Contains(name, "&&")
+}
+
+// PlainName returns a parameter without the numbers of elements: "to.0" is "to".
+func PlainName(param string) string {
+	var parts []string
+	for part := range strings.SplitSeq(param, ".") {
+		if _, err := strconv.Atoi(part); err != nil {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ".")
 }
