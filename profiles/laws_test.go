@@ -590,6 +590,10 @@ func naive(w world, name string, c Call) Decision {
 		d.Context = d.Context || slices.Contains(naiveFlows(context, c.Flow), Ask)
 		said = append(said, naiveFlows(p.flows, c.Flow)...)
 	}
+	for _, r := range rules {
+		reads := strings.Contains(worldConditions[r.condition].json, "flow.context") && len(c.Flow.Context) > 0
+		d.Context = d.Context || (r.action == "ask" || r.action == "manual") && reads
+	}
 	d.Disposition = slices.Max(said)
 	if c.Changed != "" && d.Disposition == Allow {
 		d.Disposition = Ask

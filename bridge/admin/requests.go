@@ -36,14 +36,11 @@ type Request struct {
 	Asked   time.Time `json:"asked"`
 	Until   time.Time `json:"until"` // then it is denied
 	// What an approval may and must have.
-	Remember bool   `json:"remember"`         // a scope beyond "once"
-	Wider    string `json:"wider,omitempty"`  // what such a scope binds and leaves free, in words
-	Counts   []int  `json:"counts,omitempty"` // the numbers of calls that are proposed for the scope "run"
-	Forget   bool   `json:"may_forget"`       // what was read before, with the scope "once"
-	Reason   bool   `json:"reason_needed"`    // and of whom
-	Typed    bool   `json:"typed_needed"`     // the tool's name, in typed
-	Editable bool   `json:"args_editable"`    // what is shown is all that is sent
-	May      bool   `json:"you_may_approve"`  // by role, risk and delegation
+	Wider
+	Reason   bool   `json:"reason_needed"`   // and of whom
+	Typed    bool   `json:"typed_needed"`    // the tool's name, in typed
+	Editable bool   `json:"args_editable"`   // what is shown is all that is sent
+	May      bool   `json:"you_may_approve"` // by role, risk and delegation
 	MayNot   string `json:"you_may_not,omitempty"`
 	// Elsewhere reports whether another configuration asks. Its bridge then judges
 	// whether an answer counts, and May only says that one may be given.
@@ -63,6 +60,14 @@ type Request struct {
 	Edited *wording.EditedCall `json:"edited,omitempty"`
 
 	wording.Description `json:"description"`
+}
+
+// Wider is what an approval may have beyond the calls that were asked about.
+type Wider struct {
+	Remember bool   `json:"remember"`         // a scope beyond "once"
+	Words    string `json:"wider,omitempty"`  // what such a scope binds and leaves free
+	Counts   []int  `json:"counts,omitempty"` // the numbers of calls that are proposed for the scope "run"
+	Forget   bool   `json:"may_forget"`       // what was read before, with the scope "once"
 }
 
 // A Same names a request that is about the same call as another.
@@ -103,7 +108,7 @@ func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 	}
 	r := Request{
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
-		Asked: e.Asked, Until: e.Until, Remember: len(e.Wider()) > 0, Wider: e.WiderWords(), Forget: d.MayForget(), Reason: d.RequireReason, Typed: d.Manual,
+		Asked: e.Asked, Until: e.Until, Wider: Wider{Remember: len(e.Wider()) > 0, Words: e.WiderWords(), Forget: d.MayForget()}, Reason: d.RequireReason, Typed: d.Manual,
 		Editable: e.Editable(), Elsewhere: elsewhere,
 		Description: wording.Describe(e.Request, wording.DescribeOptions{At: link, Votes: votes}),
 	}

@@ -80,7 +80,7 @@ func TestSingleSignOn(t *testing.T) {
 	}
 	e, verdicts := b.ask(question{})
 	in.do("POST", "/api/decide/"+e.ID, decision(e, "approve")).want(200)
-	want := approval.Verdict{Request: e.ID, Approve: true, By: "ada", Roles: []string{"admin"}, Channel: "page", Strong: true}
+	want := approval.Verdict{Request: e.ID, Approve: true, By: "ada", Rights: approval.Rights{Roles: []string{"admin"}}, Channel: "page", Strong: true}
 	if diff := cmp.Diff(want, <-verdicts, cmpopts.IgnoreFields(approval.Verdict{}, "Time", "Credential")); diff != "" {
 		t.Errorf("the verdict (-want +got):\n%s", diff)
 	}

@@ -69,7 +69,7 @@ func TestWhoMayAllowWhichRisk(t *testing.T) {
 		{lent, senior, profiles.Critical, "boss"},
 		{lent, guest, profiles.Low, "-"}, // it has just ended
 	} {
-		v, err := row.a.Sign(row.who, question(1, risk(row.risk)), Verdict{Approve: true, By: "forged", Strong: false, Roles: []string{"forged"}}, "page", now)
+		v, err := row.a.Sign(row.who, question(1, risk(row.risk)), Verdict{Approve: true, By: "forged", Strong: false, Rights: Rights{Roles: []string{"forged"}}}, "page", now)
 		got := v.For
 		if err != nil {
 			got = "-"

@@ -75,8 +75,6 @@ type Request struct {
 	Preview analysis.Report `json:"preview"`
 	// Done counts the calls that the run had already sent.
 	Done int `json:"done"`
-	// MostCalls is how many calls the run may make in all; 0: nobody said.
-	MostCalls int `json:"most_calls,omitempty"`
 	Number
 	// Separate reports that the requester's own approval does not count.
 	Separate      bool `json:"separate,omitempty"`
@@ -88,8 +86,10 @@ type Request struct {
 	Until time.Time `json:"until"`
 }
 
-// A Number says how many requests there were before.
+// A Number says how many requests there were before, and how many calls there may be.
 type Number struct {
+	// MostCalls is how many calls the run may make in all; 0: nobody said.
+	MostCalls int `json:"most_calls,omitempty"`
 	// Before counts the requests that the run put to people before this one. Spent,
 	// if above zero, counts those of the session, which are all that it may put
 	// without asking how to go on: see Verdict.List.

@@ -63,16 +63,21 @@ type Verdict struct {
 	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record
 	By    string `json:"by,omitempty"`   // who decided; empty for nobody
 	For   string `json:"for,omitempty"`  // in whose name, if By has no right of their own
-	// Roles are the approver's, Lent those of each approver in whose name they
-	// may decide; Strong says that they proved who they are, and Credential how.
-	// The channel sets all four, never the person.
-	Roles      []string            `json:"roles,omitempty"`
-	Lent       map[string][]string `json:"lent,omitempty"`
-	Strong     bool                `json:"strong,omitempty"`
-	Credential Credential          `json:"credential,omitempty"`
-	Use        Use                 `json:"-"`                 // of the grant that answered
-	Channel    string              `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
-	Time       time.Time           `json:"time"`              // when it was given; once it counts, when it did
+	Rights
+	// Strong says that they proved who they are, and Credential how. The channel sets
+	// both, and the rights, never the person.
+	Strong     bool       `json:"strong,omitempty"`
+	Credential Credential `json:"credential,omitempty"`
+	Use        Use        `json:"-"`                 // of the grant that answered
+	Channel    string     `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
+	Time       time.Time  `json:"time"`              // when it was given; once it counts, when it did
+}
+
+// Rights are what lets an approver decide: their roles, and those of each approver in whose
+// name they may.
+type Rights struct {
+	Roles []string            `json:"roles,omitempty"`
+	Lent  map[string][]string `json:"lent,omitempty"`
 }
 
 // Shown returns the verdict as others may see it: without its author's

@@ -23,7 +23,7 @@ import (
 
 // by is a yes of an approver on a strong channel.
 func by(name string, roles ...string) Verdict {
-	return Verdict{Approve: true, By: name, Roles: roles, Strong: true, Channel: "page"}
+	return Verdict{Approve: true, By: name, Rights: Rights{Roles: roles}, Strong: true, Channel: "page"}
 }
 
 func quorum(need int, inOrder bool, of ...string) func(*Request) {

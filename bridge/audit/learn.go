@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"codemode-bridge/profiles"
 )
@@ -31,8 +32,8 @@ type LearnOptions struct {
 	// With is the policy with one more profile.
 	With  func(name string, spec profiles.ProfileSpec) (*profiles.Set, error)
 	Facts Facts
-	// Role says what an argument is, by its dotted name; empty if nobody knows.
-	Role     func(server, tool, param string) Role
+	// Known says what is known of a tool that policy may go by.
+	Known    func(server, tool string) Meaning
 	Progress func(rows int)
 }
 
@@ -82,7 +83,7 @@ func Learn(o LearnOptions) (*Learnt, error) {
 	if o.Extends != "" {
 		base.Extends = &o.Extends
 	}
-	l := &learner{o: o, out: &Learnt{Name: o.Name, Profile: base, Lines: []LearntRule{}}, left: map[string]int{}}
+	l := &learner{o: o, out: &Learnt{Name: o.Name, Profile: base, Lines: []LearntRule{}}, left: map[string]int{}, known: map[[2]string]Meaning{}}
 	set, err := o.With(o.Name, base)
 	if err != nil {
 		return nil, err
@@ -105,6 +106,18 @@ type learner struct {
 	asked   []*learntCall // done, and asked about by what is extended
 	refused []Replayed
 	left    map[string]int // why there is no rule, and for how many calls
+	known   map[[2]string]Meaning
+}
+
+// meaning is what is known of a tool.
+func (l *learner) meaning(server, tool string) Meaning {
+	key := [2]string{server, tool}
+	m, ok := l.known[key]
+	if !ok {
+		m = l.o.Known(server, tool)
+		l.known[key] = m
+	}
+	return m
 }
 
 // A learntCall is a call for which a rule can be made.
@@ -152,6 +165,13 @@ func (l *learner) rules() []*learntRule {
 		all = append(all, by[key])
 	}
 	slices.SortStableFunc(all, func(a, b *learntRule) int { return cmp.Compare(len(b.calls), len(a.calls)) })
+	named := map[string]int{}
+	for _, r := range all {
+		r.name = cut(r.says(), longestName-len(": 10000"))
+		if named[r.name]++; named[r.name] > 1 {
+			r.name += fmt.Sprintf(": %d", named[r.name])
+		}
+	}
 	return all
 }
 
@@ -173,7 +193,7 @@ func (l *learner) sound(rules []*learntRule) ([]*learntRule, error) {
 			}
 		}
 		before := len(rules)
-		rules = slices.DeleteFunc(rules, func(r *learntRule) bool { return bad[r.name()] && l.drop(r) })
+		rules = slices.DeleteFunc(rules, func(r *learntRule) bool { return bad[r.name] && l.drop(r) })
 		if len(rules) == before {
 			l.askAbout(profile)
 			return rules, nil
@@ -245,11 +265,26 @@ func (l *learner) finish(rules []*learntRule) (*Learnt, error) {
 	return l.out, nil
 }
 
+// longestName is how many bytes the name of a rule may have.
+const longestName = 64
+
+// cut returns the beginning of a text, of at most n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return strings.TrimSpace(text[:n])
+}
+
 // fewest is how many different files or addresses stand for their folder or host.
 const fewest = 3
 
 // A learntRule is a rule with the calls that speak for it.
 type learntRule struct {
+	name  string // of its own
 	shape shape
 	calls []*learntCall
 	tools map[string]*learntTool
@@ -285,9 +320,8 @@ func (r *learntRule) add(c *learntCall, s shape) {
 	}
 }
 
-// name says what the rule is for, and is a name of its own: where two would be the same, the
-// places that they are bound to differ.
-func (r *learntRule) name() string {
+// says is what the rule is for, in a few words.
+func (r *learntRule) says() string {
 	parts := []string{"learnt", r.shape.server, strings.Join(r.shape.effects, " "), r.shape.where}
 	for _, list := range [][]string{r.shape.hosts, r.shape.recipients, r.shape.bound} {
 		parts = append(parts, list...)
@@ -301,7 +335,7 @@ func (r *learntRule) name() string {
 // spec writes the rule.
 func (r *learntRule) spec() profiles.RuleSpec {
 	s := r.shape
-	rule := profiles.RuleSpec{Name: new(r.name()), Known: new(true), Action: new("allow"), Effects: s.effects, Net: []string{s.net}}
+	rule := profiles.RuleSpec{Name: new(r.name), Known: new(true), Action: new("allow"), Effects: s.effects, Net: []string{s.net}}
 	for _, tool := range slices.Sorted(maps.Keys(r.tools)) {
 		rule.Tools = append(rule.Tools, s.server+"__"+tool)
 	}
@@ -371,7 +405,7 @@ func oneOf(place string, values []string) string {
 
 // evidence says what speaks for the rule.
 func (r *learntRule) evidence() LearntRule {
-	e := LearntRule{Rule: r.name(), Calls: len(r.calls), First: r.calls[0].Case, Last: r.calls[0].Case}
+	e := LearntRule{Rule: r.name, Calls: len(r.calls), First: r.calls[0].Case, Last: r.calls[0].Case}
 	runs := map[string]bool{}
 	for _, c := range r.calls {
 		runs[c.Run] = true

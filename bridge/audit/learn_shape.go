@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codemode-bridge/profiles"
@@ -44,6 +45,7 @@ const globSigns = `*?[]{}\!,`
 const (
 	whyUnknown   = "nobody has said what it means"
 	whyGrave     = "it deletes, spends or runs code"
+	whyState     = "what it does depends on the calls before it"
 	whyPage      = "what it does depends on the page that is open"
 	whyCarries   = "it carries away a secret or what another server answered"
 	whyOutside   = "it is outside of the workspace"
@@ -62,8 +64,10 @@ func (l *learner) shapeOf(c *learntCall) (shape, string) {
 	switch {
 	case slices.ContainsFunc(m.Effects, func(e string) bool { return e != "read" && e != "write" && e != "send" }), len(m.Commands) > 0, m.Spends, m.Orders:
 		return s, whyGrave
-	case slices.ContainsFunc(m.Carries, func(profiles.CarriedFact) bool { return true }):
+	case len(m.Carries) > 0:
 		return s, whyCarries
+	case l.meaning(c.Server, c.Tool).Stateful && !slices.Equal(m.Effects, []string{"read"}):
+		return s, whyState
 	}
 	for _, of := range []func(*shape, *learntCall) string{pathsOf, hostsOf, recipientsOf, l.argumentsOf} {
 		if why := of(&s, c); why != "" {
@@ -93,13 +97,22 @@ func pathsOf(s *shape, c *learntCall) string {
 	return ""
 }
 
-// plainAddress matches an address of the web that has a host, a path and nothing else.
-var plainAddress = regexp.MustCompile(`^https://[^?#@:]*$`)
+// plainAddress matches an address of the web that has a host, a path of plain words and
+// nothing else; longest bounds it, since a path can carry something, too.
+var plainAddress = regexp.MustCompile(`^https://[a-z0-9.-]+(/[A-Za-z0-9._-]{0,40}){0,6}$`)
+
+const longest = 120
+
+// ruleWords mean something else in rules than a host or a recipient of that name.
+var ruleWords = []string{"new", "localhost", "beyond"}
 
 // hostsOf notes the one host of a call, with its address.
 func hostsOf(s *shape, c *learntCall) string {
 	hosts := c.Made.Meaning.Hosts
-	if len(hosts) == 0 {
+	switch {
+	case len(hosts) == 0 && s.net == "chosen":
+		return whyTooLoose
+	case len(hosts) == 0:
 		return ""
 	}
 	h := hosts[0]
@@ -107,13 +120,13 @@ func hostsOf(s *shape, c *learntCall) string {
 	switch {
 	case h.Beyond || h.Param == pageParam:
 		return whyPage
-	case len(hosts) > 1 || h.Name == "" || h.Doubt != "" || !ok || strings.ContainsAny(h.Name, globSigns):
+	case len(hosts) > 1 || h.Name == "" || h.Doubt != "" || !ok || strings.ContainsAny(h.Name, globSigns) || slices.Contains(ruleWords, h.Name):
 		return whyTooLoose
-	case !h.Bare || !plainAddress.MatchString(address):
+	case !h.Bare || len(address) > longest || !plainAddress.MatchString(address):
 		return whyAddress
 	}
 	s.hosts, s.urls, s.address = []string{h.Name}, []string{address}, "args"+member(h.Param)
-	s.plain = []string{s.address + ".matches(" + quote(plainAddress.String()) + ")"}
+	s.plain = []string{s.address + ".matches(" + quote(plainAddress.String()) + ")", "size(" + s.address + ") <= " + strconv.Itoa(longest)}
 	return ""
 }
 
@@ -121,7 +134,7 @@ func hostsOf(s *shape, c *learntCall) string {
 func recipientsOf(s *shape, c *learntCall) string {
 	for _, r := range c.Made.Meaning.Recipients {
 		name := strings.ToLower(r.Name)
-		if name == "" || strings.ContainsAny(name, globSigns) {
+		if name == "" || strings.ContainsAny(name, globSigns) || slices.Contains(ruleWords, name) {
 			return whyTooLoose
 		}
 		if !slices.Contains(s.recipients, name) {
@@ -143,11 +156,14 @@ func (l *learner) argumentsOf(s *shape, c *learntCall) string {
 }
 
 func (l *learner) argument(s *shape, c *learntCall, param, place string, v any) string {
-	switch l.o.Role(c.Server, c.Tool, param) {
-	case Text:
+	role := l.meaning(c.Server, c.Tool).Args[param]
+	switch {
+	case role == Text:
 		return s.text(c, place, v)
-	case Meant:
+	case role == Meant && meantBy(c.Made.Meaning, param):
 		return ""
+	case role == Meant: // nothing that the rule says is about it
+		return whyTooLoose
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -161,7 +177,7 @@ func (l *learner) argument(s *shape, c *learntCall, param, place string, v any) 
 	case []any:
 		return whyTooLoose
 	}
-	if l.o.Role(c.Server, c.Tool, param) != Bound {
+	if role != Bound {
 		return whyUnknown
 	}
 	term, ok := alike(place, []any{v})
@@ -173,6 +189,14 @@ func (l *learner) argument(s *shape, c *learntCall, param, place string, v any) 
 	}
 	s.bound = append(s.bound, term)
 	return ""
+}
+
+// meantBy reports whether a fact of the call is about an argument.
+func meantBy(m *profiles.Meaning, param string) bool {
+	is := func(fact string) bool { return fact == param || strings.HasPrefix(fact, param+".") }
+	return slices.ContainsFunc(m.Paths, func(f profiles.PathFact) bool { return is(f.Param) }) ||
+		slices.ContainsFunc(m.Hosts, func(f profiles.HostFact) bool { return is(f.Param) }) ||
+		slices.ContainsFunc(m.Recipients, func(f profiles.RecipientFact) bool { return is(f.Param) })
 }
 
 // text notes an argument that may be any text. Where it leaves this machine it names nobody.

@@ -16,9 +16,14 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// officeRole says what the arguments of the office's tools are.
-func officeRole(server, tool, param string) audit.Role {
-	return map[string]audit.Role{"files read path": audit.Meant, "files write path": audit.Meant, "files write content": audit.Text, "web fetch url": audit.Meant}[server+" "+tool+" "+param]
+// officeKnown is what is known of the office's tools.
+func officeKnown(server, tool string) audit.Meaning {
+	roles := map[string]map[string]audit.Role{
+		"files read": {"path": audit.Meant}, "files write": {"path": audit.Meant, "content": audit.Text}, "web fetch": {"url": audit.Meant},
+		"chat post": {"to": audit.Meant, "cc": audit.Meant, "text": audit.Text}, "chat switch": {"mode": audit.Bound}, "chat clone": {"from": audit.Meant, "path": audit.Meant},
+		"chat page": {"id": audit.Bound},
+	}
+	return audit.Meaning{Args: roles[server+" "+tool], Stateful: tool == "switch"}
 }
 
 // learnFrom learns a profile from a log.
@@ -26,7 +31,7 @@ func learnFrom(t testing.TB, b *logbook, facts audit.Facts, extends string) (*au
 	t.Helper()
 	var last *profiles.Set
 	learnt, err := audit.Learn(audit.LearnOptions{
-		Name: "learnt", Extends: extends, Rows: b.all, Facts: facts, Role: officeRole,
+		Name: "learnt", Extends: extends, Rows: b.all, Facts: facts, Known: officeKnown,
 		With: func(name string, spec profiles.ProfileSpec) (*profiles.Set, error) {
 			text, err := json.Marshal(spec)
 			if err != nil {
@@ -77,6 +82,9 @@ func learning(t testing.TB, policy string, calls ...string) (*logbook, audit.Fac
 
 func officeArgs(call, dir string) (tool string, args json.RawMessage) {
 	tool, what, _ := strings.Cut(call, " ")
+	if strings.HasPrefix(what, "{") {
+		return tool, json.RawMessage(strings.ReplaceAll(what, "WS", dir))
+	}
 	of := map[string]any{"url": what}
 	if strings.HasPrefix(tool, "files") {
 		path, content, ok := strings.Cut(what, "=")
@@ -118,6 +126,13 @@ func TestLearn(t *testing.T) {
 			append(writes, "files__write plan.md=5"), nil, []string{"files__write a.txt=1", "files__write plan.md=6"}, 0},
 		"what nobody knows is asked about": {`{"default":"allow"}`, []string{"box__list", "mail__send"}, nil, []string{"box__list", "mail__send"}, 0},
 		"what is outside is asked about":   {`{"default":"allow"}`, []string{"files__write /tmp/a=1", "files__write /tmp/b=1", "files__write /tmp/c=1"}, nil, []string{"files__write /tmp/a=1"}, 0},
+		"the word new is nobody's name":    {`{"default":"allow"}`, []string{`chat__post {"to":"new","text":"hi"}`}, nil, []string{`chat__post {"to":"eve","text":"hi"}`, `chat__post {"to":"new","text":"hi"}`}, 0},
+		"somebody is bound":                {`{"default":"allow"}`, []string{`chat__post {"to":"ann","text":"hi"}`}, []string{`chat__post {"to":"ann","text":"bye"}`}, []string{`chat__post {"to":"eve","text":"hi"}`, `chat__post {"to":"ann","text":"see https://x.example"}`, `chat__post {"to":"ann","cc":"eve","text":"hi"}`}, 1},
+		"names are cut":                    {`{"default":"allow"}`, []string{`chat__post {"to":"` + strings.Repeat("é", 40) + `1","text":"hi"}`, `chat__post {"to":"` + strings.Repeat("é", 40) + `2","text":"hi"}`}, []string{`chat__post {"to":"` + strings.Repeat("é", 40) + `2","text":"bye"}`}, []string{`chat__post {"to":"` + strings.Repeat("é", 40) + `3","text":"hi"}`}, 2},
+		"nobody is nobody":                 {`{"default":"allow"}`, []string{`chat__post {"to":"ann","cc":[],"text":"hi"}`, `chat__post {"to":"ann","cc":null,"text":"hi"}`}, nil, []string{`chat__post {"to":"ann","cc":["eve"],"text":"hi"}`}, 0},
+		"what depends on a state":          {`{"default":"allow"}`, []string{`chat__switch {"mode":"on"}`}, nil, []string{`chat__switch {"mode":"on"}`}, 0},
+		"a path in place of a host":        {`{"default":"allow"}`, []string{`chat__clone {"from":"WS/a","path":"WS/b"}`}, nil, []string{`chat__clone {"from":"https://evil.example/x","path":"WS/b"}`}, 0},
+		"which page was read":              {`{"default":"allow"}`, []string{`chat__page {"id":"A"}`}, []string{`chat__page {"id":"A"}`}, []string{`chat__page {"id":"B"}`}, 1},
 		"an address that says more":        {`{"default":"allow"}`, []string{"web__fetch https://docs.example/?q=1"}, nil, []string{"web__fetch https://docs.example/?q=1"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

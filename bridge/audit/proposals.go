@@ -35,7 +35,9 @@ const maxExamples = 3
 type Meaning struct {
 	Effects []string
 	Where   string
-	Args    map[string]Role // by dotted name
+	// Stateful reports that what a call does depends on those before it.
+	Stateful bool
+	Args     map[string]Role // by dotted name
 }
 
 // Proposals returns the rules that can be added, those that spare most first. None is

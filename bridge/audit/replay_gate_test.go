@@ -60,7 +60,7 @@ func (o office) Call(_ context.Context, server, _, tool string, args json.RawMes
 	return json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}, "isError": o.rand.IntN(8) == 0})
 }
 
-// officeView is four servers: files and web are known, mail is labelled, and of box nobody has said anything.
+// officeView is five servers: files, web and chat are known, mail is labelled, and of box nobody has said anything.
 func officeView(set *profiles.Set) *gate.View {
 	schema := func(names ...string) json.RawMessage {
 		properties := map[string]any{}
@@ -77,16 +77,23 @@ func officeView(set *profiles.Set) *gate.View {
 	web := known.Server{Tools: map[string]known.Tool{
 		"fetch": {Effects: []known.Effect{known.Read}, Where: known.Remote, Net: known.NetChosen, Args: map[string]known.Role{"url": known.Host}, Labels: []known.Label{known.Untrusted, known.External}},
 	}}
+	chat := known.Server{Tools: map[string]known.Tool{
+		"post":   {Effects: []known.Effect{known.Send}, Where: known.Remote, Net: known.NetFixed, Args: map[string]known.Role{"to": known.Recipient, "cc": known.Recipient, "text": known.Content}, Labels: []known.Label{known.External}},
+		"switch": {Effects: []known.Effect{known.Write}, Where: known.Local, Net: known.NetNone, Stateful: true, Args: map[string]known.Role{"mode": known.Place}, Labels: []known.Label{}},
+		"clone":  {Effects: []known.Effect{known.Write}, Where: known.Workspace, Net: known.NetChosen, Args: map[string]known.Role{"from": known.PathOrHost, "path": known.Path}, Labels: []known.Label{known.External}},
+		"page":   {Effects: []known.Effect{known.Read}, Where: known.Remote, Net: known.NetFixed, Args: map[string]known.Role{"id": known.Plain}, Labels: []known.Label{known.External}},
+	}}
 	return &gate.View{
 		Profiles: set,
 		Catalog: catalog.Build([]catalog.Server{
 			{Name: "files", Tools: []catalog.Definition{{Name: "read", Input: schema("path")}, {Name: "write", Input: schema("path", "content")}}},
 			{Name: "web", Tools: []catalog.Definition{{Name: "fetch", Input: schema("url")}}},
 			{Name: "mail", Tools: []catalog.Definition{{Name: "send", Input: schema("to", "body", "token")}}},
+			{Name: "chat", Tools: []catalog.Definition{{Name: "post", Input: schema("to", "cc", "text")}, {Name: "switch", Input: schema("mode")}, {Name: "clone", Input: schema("from", "path")}, {Name: "page", Input: schema("id")}}},
 			{Name: "box", Tools: []catalog.Definition{{Name: "list", Input: schema("q")}, {Name: "delete_all", Input: schema("q")}}},
 		}),
 		Meanings: map[string]gate.Meant{
-			"files": {Server: files, Accepted: true, Folder: "/w"}, "web": {Server: web, Accepted: true},
+			"files": {Server: files, Accepted: true, Folder: "/w"}, "web": {Server: web, Accepted: true}, "chat": {Server: chat, Accepted: true, Folder: "/w"},
 			"mail": {Labels: func(string) ([]string, bool) { return []string{"external"}, true }},
 		},
 	}

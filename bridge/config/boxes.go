@@ -31,7 +31,7 @@ type ownPath struct {
 // boxes checks the box of each server, once all other paths are known.
 func (c *checker) boxes() {
 	g := &c.config.from.ground
-	g.home, _ = homeFolder(runtime.GOOS, c.env)
+	g.home, _ = Home(c.env)
 	own := []ownPath{
 		{c.config.File, "this configuration", false},
 		{c.config.Scripts.Dir, "the saved scripts", false},

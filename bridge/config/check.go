@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,7 +260,7 @@ func (c *checker) store() {
 // starts from the configuration's folder.
 func (c *checker) fromFolder(path, at string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rune(rest[0]))) {
-		home, ok := homeFolder(runtime.GOOS, c.env)
+		home, ok := Home(c.env)
 		if !ok {
 			c.at(at, fmt.Sprintf("%q starts with \"~\", but the home folder is not known", at[strings.LastIndexByte(at, '/')+1:]), "set HOME, or write the path")
 			return path

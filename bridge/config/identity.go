@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -82,7 +81,7 @@ func (c *checker) rotating(s *Server, at string) {
 // configuration count from there, others in the home folder from that. The box is no part
 // of it: it says what a program may do, not which it is.
 func (s *Server) Portable(c *Config, env Env) string {
-	home, _ := homeFolder(runtime.GOOS, env)
+	home, _ := Home(env)
 	place := func(v Value) string {
 		text := strings.ReplaceAll(showURL(v.String()), "${HOME}", "~")
 		for _, one := range []struct{ folder, short string }{{filepath.Dir(c.File), "."}, {home, "~"}} {

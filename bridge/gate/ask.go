@@ -103,7 +103,7 @@ func (r *Run) unreachable(d profiles.Decision) string {
 // put asks about c and records the question and the answer. If the answer is
 // already known, nobody is asked and no question is recorded.
 func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
-	asked, question := r.gate.now(), r.request(c)
+	asked, seen, question := r.gate.now(), c.seen, r.request(c)
 	question.Plan = foresight{r}.plan(c)
 	verdict, known, err := r.gate.broker.Precheck(ctx, question)
 	if !known {
@@ -149,8 +149,8 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	if verdict.Stop {
 		r.host.Stop(verdict.StopsRun())
 	}
-	if verdict.Approve && verdict.Forget {
-		if c.cleared = asked; question.Again && verdict.Time.Before(asked) {
+	if verdict.Approve && verdict.Forget && c.decision.Context { // of several calls, those that were asked because of it
+		if c.cleared = seen; question.Again && verdict.Time.Before(seen) {
 			c.cleared = verdict.Time // what others have read since then, nobody has seen
 		}
 	}
@@ -285,7 +285,7 @@ func (r *Run) request(c *call) approval.Request {
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: preview, Done: r.tally.made(), MostCalls: r.mostCalls(view), Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle, MostOpen: mostOpen(r)},
+		Preview: preview, Done: r.tally.made(), Number: approval.Number{MostCalls: mostCalls(r, view)}, Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle, MostOpen: mostOpen(r)},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
 			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),

@@ -61,7 +61,6 @@ type call struct {
 	args     canon.Args
 	meaning  *profiles.Meaning // nil if nobody knows
 	flow     *profiles.FlowFacts
-	watched  bool              // flow says what was read before
 	began    *profiles.Meaning // what it was when these arguments were judged first
 	met      []string          // who is not new any more because a person approved the call
 	landed   func(ok bool)     // is told whether it succeeded, once it was sent
@@ -76,6 +75,7 @@ type call struct {
 	found    provenance.Found  // what that found
 	named    []provenance.Run  // and which names
 	read     time.Time         // when it was answered
+	seen     time.Time         // when flow looked what was read before; zero: it does not say
 	cleared  time.Time         // up to when a person has what was read before forgotten
 	counted  bool              // among the run's facts, with so many bytes:
 	bytes    int64

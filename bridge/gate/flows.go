@@ -96,7 +96,8 @@ func (r data) flow(view *View, c *call) *profiles.FlowFacts {
 	if content && f.Labels.May(profiles.LabelExternal) {
 		f.Content = append(f.Content, r.read.Stored(c.tool.Server)...)
 	}
-	if c.watched = context; context {
+	if c.seen = (time.Time{}); context {
+		c.seen = r.gate.now()
 		all := slices.Concat(r.marks.All(), r.gate.marks.Of(r.contextOf(), r.gate.now()))
 		f.Written = r.written(provenance.Sending{Call: c.Number, Server: c.tool.Server, Args: c.args, Leaves: !reads}, f.Labels, slices.Concat(r.Context, all))
 		f.Context = provenance.ContextFacts(all...)

@@ -43,7 +43,7 @@ func mayKnow(r *Run, view *View, server, tool string) bool {
 }
 
 // mostCalls is how many calls a run may make; 0: nobody said.
-func (r *Run) mostCalls(view *View) int {
+func mostCalls(r *Run, view *View) int {
 	most := r.gate.mostCalls
 	if by := view.Limits(r.Profile).Calls; by != nil && (most == 0 || *by < most) {
 		most = *by

@@ -76,7 +76,7 @@ func (c *call) searched(rec *ledger.Record) {
 	for _, p := range c.found.Pieces(c.named) {
 		rec.Sources = append(rec.Sources, ledger.SourceMatch{Kind: p.Kind, Call: p.Source.Call, Argument: p.Argument, Offset: p.Span.Offset, Length: p.Span.Length, Labels: p.Source.Labels, Unlabelled: p.Source.Unlabelled})
 	}
-	if c.watched {
+	if !c.seen.IsZero() {
 		rec.Written = new(c.flow.Written)
 	}
 }

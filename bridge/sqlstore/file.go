@@ -109,7 +109,7 @@ func (f *file) get(ctx context.Context, query string, args []any, into ...any) e
 }
 
 // once carries out what is not worth keeping: several statements, or a PRAGMA, which SQLite may carry out while it compiles it.
-func (f *file) once(ctx context.Context, text string) error {
+func once(ctx context.Context, f *file, text string) error {
 	_, err := f.conn.ExecContext(ctx, text)
 	return err
 }

@@ -46,7 +46,7 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 		err = f.enterWAL(ctx)
 	}
 	if err == nil {
-		err = f.once(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", mostPages))
+		err = once(ctx, f, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", mostPages))
 	}
 	if err == nil {
 		err = f.prepareSchema(ctx, o, known, afresh)
@@ -184,7 +184,7 @@ func (f *file) prepareSchema(ctx context.Context, o *Options, known *lastSeen, a
 		id := make([]byte, 16)
 		rand.Read(id)
 		store := hex.EncodeToString(id)
-		return f.once(ctx, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
+		return once(ctx, f, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
 			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '%d'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", oldestReader, store, ledger.KeyName(key), ledger.StoreSeal(key, store)))
 	})
 }

@@ -101,7 +101,7 @@ func (f *file) synchronous(ctx context.Context, durable bool) error {
 		return nil
 	}
 	f.sync = level
-	return f.once(ctx, "PRAGMA synchronous = "+level)
+	return once(ctx, f, "PRAGMA synchronous = "+level)
 }
 
 // compact moves up to n of the oldest rows from recent to rows and reports whether
@@ -147,5 +147,5 @@ func (f *file) resync(ctx context.Context) error {
 // the -wal, but a process that only reads cannot; after copyWAL the rows are in
 // the file even then.
 func (f *file) copyWAL(ctx context.Context) error {
-	return f.once(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+	return once(ctx, f, "PRAGMA wal_checkpoint(PASSIVE)")
 }

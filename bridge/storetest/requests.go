@@ -106,7 +106,7 @@ func entriesComeBack(t *testing.T, a, b approval.Store) {
 		}
 		same(t, all[0], want)
 	}
-	verdict := approval.Verdict{Approve: true, Scope: approval.Once, Rows: []int{1}, Args: json.RawMessage(`{"x":1}`), Typed: "delete", Text: "a <b>", By: "ann", For: "bob", Roles: []string{"admin"}, Strong: true, Channel: "page", Time: noon}
+	verdict := approval.Verdict{Approve: true, Scope: approval.Once, Rows: []int{1}, Args: json.RawMessage(`{"x":1}`), Typed: "delete", Text: "a <b>", By: "ann", For: "bob", Rights: approval.Rights{Roles: []string{"admin"}}, Strong: true, Channel: "page", Time: noon}
 	verdict.Credential = "token:00ff"
 	want.Votes, want.Verdict = []approval.Verdict{verdict}, &verdict
 	want.Relayed = []approval.RelayedVerdict{{ID: "v1", About: want.Digest(), Verdict: verdict, Judgement: approval.Void, Why: "<nobody>"}}

@@ -132,7 +132,7 @@ func TestModelTextStaysApart(t *testing.T) {
 func TestDescriptionSaysWhatAYesNeeds(t *testing.T) {
 	r := prompted{Tool: "pay", Server: "bank", Risk: profiles.Critical, Manual: true, RequireReason: true}.request(t)
 	r.Requester, r.Decision.Quorums = "ann", []profiles.Quorum{{Need: 2, Of: []string{"finance"}}}
-	d := Describe(r, DescribeOptions{Votes: []approval.Verdict{{By: "bob", Approve: true, Roles: []string{"finance"}}}})
+	d := Describe(r, DescribeOptions{Votes: []approval.Verdict{{By: "bob", Approve: true, Rights: approval.Rights{Roles: []string{"finance"}}}}})
 	if d.Missing != "1 of 2 yeses of finance" {
 		t.Errorf("missing: %q", d.Missing)
 	}

@@ -104,6 +104,7 @@ var about = map[string]string{
 	"bridge/tsdecl":                    "writes a JSON Schema as a TypeScript type",
 	"bridge/trace":                     "says what the spans of a run are, and which trace they belong to",
 	"bridge/turns":                     "lets sessions take turns at work that needs only the processor",
+	"bridge/userfiles":                 "says where the files of one user are, by the custom of the system",
 	"bridge/upstream":                  "keeps one live MCP session per upstream server",
 	"bridge/upstream/npm":              "says where npm gets packages from, and connects to it",
 	"bridge/upstream/tap":              "reads the wire below the SDK: messages as bytes, bounded, each with the call it belongs to",

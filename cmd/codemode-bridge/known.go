@@ -131,24 +131,29 @@ func meaningOf(cfg *config.Config, server, tool string) audit.Meaning {
 	for _, e := range known.Effects {
 		m.Effects = append(m.Effects, string(e))
 	}
-	m.Args = make(map[string]audit.Role, len(known.Args))
+	m.Stateful, m.Args = known.Stateful, make(map[string]audit.Role, len(known.Args))
 	for name, role := range known.Args {
-		m.Args[name] = roleOf(role, !slices.Contains(m.Effects, "write") && !slices.Contains(m.Effects, "send"))
+		m.Args[name] = roleOf(role, onlyLooks(known))
 	}
 	return m
 }
 
-// roleOf says what an argument may be in further calls, as the covers of the gate do.
-func roleOf(role known.Role, reads bool) audit.Role {
+// roleOf says what an argument may be in further calls.
+func roleOf(role known.Role, looks bool) audit.Role {
 	switch role {
 	case known.Content:
 		return audit.Text
 	case known.Path, known.Host, known.PathOrHost, known.Recipient, known.Member, known.Store:
 		return audit.Meant
 	case known.Plain:
-		if reads {
+		if looks { // at something else, or more of it
 			return audit.Text
 		}
 	}
 	return audit.Bound
+}
+
+// onlyLooks reports whether a tool only reads, and on this machine.
+func onlyLooks(t known.Tool) bool {
+	return !slices.ContainsFunc(t.Effects, func(e known.Effect) bool { return e != known.Read }) && t.Where != known.Remote && t.Net != known.NetFixed && t.Net != known.NetChosen
 }

@@ -119,7 +119,7 @@ func catalogued(all []scripts.Script) []catalog.Script {
 // observe learns from an answer, unless it is of a person's own account: a name in it may
 // be that of something they have, which nobody else is to be shown.
 func (p *parts) observe(tool *catalog.Tool, answer gate.Answer) {
-	if p.ownAccount(tool.Server) {
+	if ownAccount(p, tool.Server) {
 		return
 	}
 	media := slices.ContainsFunc(answer.Content, func(c gate.Content) bool { return c.Type != "text" })
@@ -128,14 +128,14 @@ func (p *parts) observe(tool *catalog.Tool, answer gate.Answer) {
 
 // observation tells of past answers.
 func (p *parts) observation(tool *catalog.Tool, limit int) catalog.Observation {
-	if p.ownAccount(tool.Server) {
+	if ownAccount(p, tool.Server) {
 		return catalog.Observation{} // it may have been everybody's before
 	}
 	return catalog.Observation(p.observed.Type(observedTool(tool), limit))
 }
 
 // ownAccount reports whether each person has an account of their own at a server.
-func (p *parts) ownAccount(server string) bool {
+func ownAccount(p *parts, server string) bool {
 	s := p.config().Servers[server]
 	return s != nil && s.Auth.Per == config.AuthPrincipal
 }

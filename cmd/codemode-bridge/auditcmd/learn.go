@@ -71,7 +71,6 @@ func (l *Log) learnt(ctx context.Context, s Selection, n learning, cfg *config.C
 		if err != nil {
 			return err
 		}
-		args := map[string]map[string]audit.Role{} // by tool
 		learnt, err = audit.Learn(audit.LearnOptions{
 			Name: n.as, Extends: n.extends, Facts: o.Facts, Progress: l.progress(),
 			Rows: func() audit.Rows { return store.Rows(ctx, q) },
@@ -86,13 +85,7 @@ func (l *Log) learnt(ctx context.Context, s Selection, n learning, cfg *config.C
 				}
 				return with.Profiles, nil
 			},
-			Role: func(server, tool, param string) audit.Role {
-				path := server + "__" + tool
-				if _, ok := args[path]; !ok {
-					args[path] = l.Known(cfg, server, tool).Args
-				}
-				return args[path][param]
-			},
+			Known: func(server, tool string) audit.Meaning { return l.Known(cfg, server, tool) },
 		})
 		return err
 	})
