@@ -192,12 +192,14 @@ func (t *Trail) End(ctx context.Context, r Record, e Entries) error {
 		t.awaitLocked(ctx, t.received)
 		return cmp.Or(t.err, p.err)
 	case t.written:
+		t.mu.Unlock() // whoever comes now hears that the trail is lost
 		err := t.to.Record(ctx, p.record)
 		if err != nil && len(p.record.Journal) > 0 { // which may be why the trail is lost
 			p.record.Journal = nil
 			_ = t.to.Record(ctx, p.record)
 		}
 		p.end(err)
+		t.mu.Lock()
 	default:
 		p.end(t.err)
 	}
