@@ -674,7 +674,7 @@ func TestAgainstTheNaiveEvaluator(t *testing.T) {
 		}
 	}
 	for _, would := range []Action{ActionAllow, ActionAsk, ActionManual, ActionDeny} {
-		if wouldBe[would] == 0 {
+		if wouldBe[would] == 0 && all > 10_000 { // few worlds have none of some, by chance
 			t.Errorf("the generator is lame: of what is observed, none would %s: %v", would, wouldBe)
 		}
 	}

@@ -358,9 +358,11 @@ func (d *Decision) observedBoth(a, b *Decision) {
 		return
 	}
 	d.Would = Action(would + 1)
+	enabled := *d
+	enabled.GateDisabled = false // a and b have left out what comes of nothing where they are disabled
 	for _, r := range slices.Concat(a.Observed, b.Observed) {
 		risks := r.Disposition == 0 && d.stricterObserved()
-		if (risks || d.differs(r)) && !slices.Contains(d.Observed, r) {
+		if (risks || enabled.differs(r)) && !slices.Contains(d.Observed, r) {
 			d.Observed = append(d.Observed, r)
 		}
 	}
