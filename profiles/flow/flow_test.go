@@ -37,6 +37,7 @@ var encodings = map[string]func(string) string{
 	"upper":       strings.ToUpper,
 	"JSON":        func(s string) string { b, _ := json.Marshal(map[string]string{"x": s}); return string(b) },
 	"URL":         url.QueryEscape,
+	"form":        func(s string) string { return strings.ReplaceAll(s, " ", "+") }, // all that a text of words needs
 	"path":        url.PathEscape,
 	"base64":      func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	"base64url":   func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
@@ -85,7 +86,7 @@ func TestEverySubstringIsFound(t *testing.T) {
 		if len([]rune(letters)) < MinRun || len(distinct) < minLetters {
 			t.Skip("too short to be reported")
 		}
-		name := rapid.SampledFrom([]string{"", "upper", "JSON", "URL", "path", "base64", "base64url", "hexadecimal", "dump", "spread", "closed up"}).Draw(t, "encoding")
+		name := rapid.SampledFrom([]string{"", "upper", "JSON", "URL", "form", "path", "base64", "base64url", "hexadecimal", "dump", "spread", "closed up"}).Draw(t, "encoding")
 		sent := encodings[name](part)
 		if name != "base64" && name != "base64url" && name != "hexadecimal" && name != "dump" {
 			sent = words.Draw(t, "sent before") + "|" + sent // what stands beside an encoded text may look like a part of it

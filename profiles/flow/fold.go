@@ -104,7 +104,7 @@ func viewsOf(s string) []view {
 	if strings.ContainsRune(s, '\\') {
 		all = append(all, unescaped(s))
 	}
-	if strings.ContainsRune(s, '%') {
+	if strings.ContainsAny(s, "%+") { // a form's spaces are +, and it may have no other escape
 		all = append(all, unquoted(s))
 	}
 	shorter := 1
