@@ -1,18 +1,14 @@
 package bridge
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/entries"
 	"codemode-bridge/bridge/gate"
-	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/sandbox"
@@ -64,114 +60,6 @@ func newJournal(run, owner string, limit int64) *journal {
 	return j
 }
 
-// An entry is about a call that was sent or answered. It is written as a head, in
-// JSON, and behind it the turns since the entry before (package replay), and what the
-// script got, if it was answered: value.
-type entry struct {
-	Op     string `json:"op,omitempty"` // or answerOp
-	Name   string `json:"name,omitempty"`
-	Digest string `json:"digest,omitempty"` // of the arguments
-
-	Past   *gate.Past          `json:"past,omitempty"` // of calls that passed the gate
-	Text   bool                `json:"text,omitempty"` // value is a text, not JSON
-	Thrown *sandbox.ReplyError `json:"thrown,omitempty"`
-	Items  []handles.Kept      `json:"items,omitempty"` // that the value's handles stand for
-	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
-
-	First    int                        `json:"first,omitempty"`  // the place of the first of
-	Packed   int                        `json:"packed,omitempty"` // so many bytes of turns
-	Turns    []replay.Turn              `json:"turns,omitempty"`  // the turns themselves, in journals of older releases
-	Profiles []string                   `json:"tight,omitempty"`  // the profiles that bound the session beside the run's own
-	Names    map[string]catalog.ToolRef `json:"names,omitempty"`  // what the script has meant so far by names in other spellings
-
-	packed []byte // the turns
-	value  []byte
-}
-
-// encode writes an entry: the head's length, the head as JSON, the turns, the value.
-func (s *entry) encode() ([]byte, error) {
-	s.Packed = len(s.packed)
-	head, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("writing an entry of the journal: %w", err)
-	}
-	body := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(head)+len(s.packed)+len(s.value)), uint64(len(head)))
-	return append(append(append(body, head...), s.packed...), s.value...), nil
-}
-
-// answerOp marks the answer of a run that is over.
-const answerOp = "answer"
-
-var errEntry = errors.New("an entry of the journal cannot be read")
-
-func decodeEntry(body []byte) (*entry, error) {
-	n, used := binary.Uvarint(body)
-	if used <= 0 || n > uint64(len(body)-used) {
-		return nil, errEntry
-	}
-	body = body[used:]
-	s := new(entry)
-	if err := json.Unmarshal(body[:n], s); err != nil {
-		return nil, fmt.Errorf("%w: %v", errEntry, err)
-	}
-	if body = body[n:]; s.Packed < 0 || s.Packed > len(body) {
-		return nil, errEntry
-	}
-	s.packed = body[:s.Packed]
-	if s.value = body[s.Packed:]; len(s.value) == 0 {
-		s.value = nil
-	}
-	return s, nil
-}
-
-// turns appends the entry's turns to those that are known.
-func (s *entry) turns(known []replay.Turn) ([]replay.Turn, error) {
-	if s.Turns != nil && s.First <= len(known) {
-		return append(known, s.Turns[min(len(s.Turns), len(known)-s.First):]...), nil
-	}
-	return replay.ReadTurns(known, s.First, s.packed)
-}
-
-// reply is what the script got.
-func (s *entry) reply(at time.Time) sandbox.Reply {
-	reply := sandbox.Reply{Err: s.Thrown, Time: at}
-	switch {
-	case s.Thrown != nil:
-	case s.Text:
-		text := string(s.value)
-		reply.Text = &text
-	default:
-		reply.Value = s.value
-	}
-	return reply
-}
-
-// setReply is its inverse.
-func (s *entry) setReply(reply sandbox.Reply) {
-	switch {
-	case reply.Err != nil:
-		s.Thrown = reply.Err
-	case reply.Text != nil:
-		s.Text, s.value = true, []byte(*reply.Text)
-	default:
-		s.value = reply.Value
-	}
-}
-
-// argsDigest names a call's arguments as the script's runtime wrote them.
-func argsDigest(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
-
-// entryOf begins the entry of a call.
-func entryOf(c sandbox.Call) *entry {
-	return &entry{Op: string(c.Op), Name: c.Name, Digest: argsDigest(c.Args)}
-}
-
 // answered notes that the script gets an answer.
 func (j *journal) answered(call int, at time.Time) {
 	j.mu.Lock()
@@ -184,8 +72,8 @@ func (j *journal) answered(call int, at time.Time) {
 }
 
 // carry has the turn of a call carry its answer.
-func (j *journal) carry(call int, s *entry) error {
-	body, err := s.encode()
+func (j *journal) carry(call int, s *entries.Entry) error {
+	body, err := s.Encode()
 	if err != nil {
 		return err
 	}
@@ -210,17 +98,17 @@ func (j *journal) giveUpLocked() {
 // entries are an entry about a call, with the turns that are not kept, and
 // before them the run's first entry if that is not kept. A journal that has
 // grown too large ends instead: until that is kept, no call goes without it.
-func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entries {
+func (j *journal) entries(kind ledger.EntryKind, call int, s *entries.Entry) gate.Entries {
 	s.Profiles, s.Names = j.profiles(), j.names()
 	opening := j.lockOpening()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	next := j.first + len(j.turns)
 	if !j.full {
-		s.First, s.packed = j.first, replay.AppendTurns(nil, j.turns)
+		s.First, s.PackedTurns = j.first, replay.AppendTurns(nil, j.turns)
 		e := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: kind, Call: call}
 		var err error
-		if e.Body, err = s.encode(); err != nil {
+		if e.Body, err = s.Encode(); err != nil {
 			e.Kind = "" // which is refused, and the record with it
 		}
 		all := []ledger.JournalEntry{e}
@@ -253,6 +141,20 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 		defer j.mu.Unlock()
 		j.ended = j.ended || err == nil
 	}}
+}
+
+// begin keeps the first entry of a run that has made no call yet, so that the run outlives
+// this bridge from now on.
+func (j *journal) begin(ctx context.Context, into ledger.Journal) error {
+	if j == nil {
+		return nil
+	}
+	first := j.entries(ledger.Noted, 0, new(entries.Entry))
+	err := into.Append(ctx, first.All...)
+	if first.Done != nil {
+		first.Done(err)
+	}
+	return err
 }
 
 // kept notes what became of entries, the turns before next among them.
@@ -339,9 +241,9 @@ func (j *journal) ending(keep time.Duration, now time.Time, answer []byte) gate.
 		return gate.Entries{}
 	}
 	end := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}
-	noted := new(entry)
+	noted := new(entries.Entry)
 	if answer != nil {
-		noted.Op, noted.value, keep = answerOp, answer, max(keep, keptFor)
+		noted.Op, noted.Value, keep = entries.AnswerOp, answer, max(keep, keptFor)
 	}
 	if keep <= 0 || full {
 		return gate.Entries{All: []ledger.JournalEntry{end}}
@@ -361,17 +263,18 @@ type callJournal struct {
 	call sandbox.Call
 }
 
+func (c *callJournal) Lease() int64 { return c.r.journal.lease }
 func (c *callJournal) Asking() gate.Entries {
-	return c.r.journal.entries(ledger.Noted, 0, new(entry))
+	return c.r.journal.entries(ledger.Noted, 0, new(entries.Entry))
 }
 
 func (c *callJournal) Sending() gate.Entries {
-	return c.r.journal.entries(ledger.Sent, c.call.Number, entryOf(c.call))
+	return c.r.journal.entries(ledger.Sent, c.call.Number, entries.Of(c.call))
 }
 
 func (c *callJournal) Ended(got gate.Reply, past gate.Past) gate.Entries {
-	s := entryOf(c.call)
+	s := entries.Of(c.call)
 	s.Past, s.Items = &past, got.(scriptReply).items
-	s.setReply(got.(scriptReply).Reply)
+	s.SetReply(got.(scriptReply).Reply)
 	return c.r.journal.entries(ledger.Replied, c.call.Number, s)
 }

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/commons"
+	"codemode-bridge/bridge/entries"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
@@ -32,58 +33,58 @@ type past struct {
 
 // A pastCall is a call that was made then.
 type pastCall struct {
-	*entry
+	*entries.Entry
 	answered bool // else it was only sent
 }
 
 // readPast reads a run's entries.
-func readPast(entries []ledger.JournalEntry) (past, error) {
-	return past{calls: map[int]*pastCall{}, taken: map[string]catalog.ToolRef{}}.further(entries)
+func readPast(all []ledger.JournalEntry) (past, error) {
+	return past{calls: map[int]*pastCall{}, taken: map[string]catalog.ToolRef{}}.further(all)
 }
 
 // further reads the entries of the same run that came since: a journal only grows.
 // What was kept twice, since nobody could tell whether it was kept, counts once.
-func (p past) further(entries []ledger.JournalEntry) (past, error) {
-	if len(entries) < max(p.read, 1) {
+func (p past) further(all []ledger.JournalEntry) (past, error) {
+	if len(all) < max(p.read, 1) {
 		return p, ledger.ErrNoJournal
 	}
-	for _, e := range entries[p.read:] {
+	for _, e := range all[p.read:] {
 		if (e.Kind == ledger.Began) != (p.read == 0) {
-			return p, fmt.Errorf("%w: it does not begin once", errEntry)
+			return p, fmt.Errorf("%w: it does not begin once", entries.ErrEntry)
 		}
 		p.read++
 		switch e.Kind {
 		case ledger.Began:
 			if err := json.Unmarshal(e.Body, &p.beginning); err != nil {
-				return p, fmt.Errorf("%w: %v", errEntry, err)
+				return p, fmt.Errorf("%w: %v", entries.ErrEntry, err)
 			}
 			names, policy, err := commons.Read(e.Common)
 			if err != nil {
-				return p, fmt.Errorf("%w: %v", errEntry, err)
+				return p, fmt.Errorf("%w: %v", entries.ErrEntry, err)
 			}
 			p.names, p.policy = (*sandbox.Names)(names), policy
 		case ledger.Sent, ledger.Replied, ledger.Noted:
-			s, err := decodeEntry(e.Body)
+			s, err := entries.Decode(e.Body)
 			if err != nil {
 				return p, err
 			}
 			p.profiles = s.Profiles
 			maps.Copy(p.taken, s.Names)
-			if s.Op == answerOp {
-				p.answer = s.value
+			if s.Op == entries.AnswerOp {
+				p.answer = s.Value
 			}
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
 				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Replied}
 			}
 			next := len(p.turns)
-			if p.turns, err = s.turns(p.turns); err != nil {
-				return p, fmt.Errorf("%w: %v", errEntry, err)
+			if p.turns, err = s.ReadTurns(p.turns); err != nil {
+				return p, fmt.Errorf("%w: %v", entries.ErrEntry, err)
 			}
 			for _, t := range p.turns[next:] {
 				if len(t.Answer) == 0 {
 					continue
 				}
-				answer, err := decodeEntry(t.Answer)
+				answer, err := entries.Decode(t.Answer)
 				if err != nil {
 					return p, err
 				}
@@ -120,7 +121,7 @@ func newReplay(r *run, p past) *replayed {
 // call meets a call of the script. Unless it is live, settle is given the answer
 // that is kept.
 func (p *replayed) call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) replay.Found {
-	return p.Call(ctx, c.Number, replay.Call{Op: string(c.Op), Name: c.Name, Digest: argsDigest(c.Args)}, func(at time.Time) error {
+	return p.Call(ctx, c.Number, replay.Call{Op: string(c.Op), Name: c.Name, Digest: entries.Digest(c.Args)}, func(at time.Time) error {
 		return p.answer(c, p.past.calls[c.Number], at, settle)
 	})
 }
@@ -133,9 +134,9 @@ func (p *replayed) timer(c sandbox.Call, wait time.Duration, settle func(sandbox
 // answer gives a call the answer that is kept.
 func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle func(sandbox.Reply)) error {
 	if known.Past != nil {
-		p.r.gate.Recall(c.Position, *known.Past, c.Args, known.value)
-	} else if c.Op == sandbox.OpRead && len(known.value) > 0 {
-		p.r.readEarlier(c, known.value)
+		p.r.gate.Recall(c.Position, *known.Past, c.Args, known.Value)
+	} else if c.Op == sandbox.OpRead && len(known.Value) > 0 {
+		p.r.readEarlier(c, known.Value)
 	}
 	p.r.session.handles.Restore(known.Items)
 	p.r.emitted.Saw(known.Items)
@@ -149,18 +150,18 @@ func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle 
 		}
 	}
 	if known.Past == nil && p.r.journal != nil { // its answer travels with its turn again
-		if err := p.r.journal.carry(c.Number, known.entry); err != nil {
+		if err := p.r.journal.carry(c.Number, known.Entry); err != nil {
 			return err
 		}
 	}
 	p.r.count(0, 1)
-	settle(known.reply(at))
+	settle(known.Reply(at))
 	return nil
 }
 
 // FolderOf is where a run's servers ran that have no folder of their own, from
 // its journal; empty if all have one.
-func FolderOf(entries []ledger.JournalEntry) (string, error) {
-	p, err := readPast(entries)
+func FolderOf(all []ledger.JournalEntry) (string, error) {
+	p, err := readPast(all)
 	return p.Folder, err
 }

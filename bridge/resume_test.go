@@ -16,6 +16,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/entries"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
@@ -377,8 +378,8 @@ func TestWhatChangesMeanwhile(t *testing.T) {
 				{Name: "b", Tools: []catalog.Definition{{Name: "echo", Input: any}}}})}
 		}, asks: true, want: `"result":"{\"n\":2}"`},
 		"another release": {then: otherRelease, want: "it began in engine 0"},
-		"the arguments":   {then: reads(func(s *entry) { s.Digest = argsDigest([]byte(`{"n":9}`)) }), want: "call 1 of b__echo has other arguments"},
-		"the call":        {then: reads(func(s *entry) { s.Name = "b__other" }), want: `was tool \"b__other\", and is tool \"b__echo\" now`},
+		"the arguments":   {then: reads(func(s *entries.Entry) { s.Digest = entries.Digest([]byte(`{"n":9}`)) }), want: "call 1 of b__echo has other arguments"},
+		"the call":        {then: reads(func(s *entries.Entry) { s.Name = "b__other" }), want: `was tool \"b__other\", and is tool \"b__echo\" now`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet()
@@ -425,19 +426,19 @@ func (j altered) Read(ctx context.Context, run string) (ledger.JournaledRun, []l
 }
 
 // reads makes a bridge read the entry of the first call otherwise.
-func reads(change func(*entry)) func(*Options) {
+func reads(change func(*entries.Entry)) func(*Options) {
 	return func(o *Options) {
-		o.Journal = altered{o.Journal, func(entries []ledger.JournalEntry) {
-			for i, e := range entries {
+		o.Journal = altered{o.Journal, func(all []ledger.JournalEntry) {
+			for i, e := range all {
 				if e.Kind != ledger.Replied || e.Call != 1 {
 					continue
 				}
-				s, err := decodeEntry(e.Body)
+				s, err := entries.Decode(e.Body)
 				if err != nil {
 					panic(err)
 				}
 				change(s)
-				if entries[i].Body, err = s.encode(); err != nil {
+				if all[i].Body, err = s.Encode(); err != nil {
 					panic(err)
 				}
 			}

@@ -202,7 +202,7 @@ func (l *limiter) put(r Request) {
 // not ask about the same calls again, unless nobody denied them.
 func (l *limiter) settled(r Request, v Verdict) {
 	denials := l.cooldowns[r.Run]
-	if r.ID != "" && denials.counted[r.ID] {
+	if v.withdrawn() || r.ID != "" && denials.counted[r.ID] {
 		return
 	}
 	if r.ID != "" {

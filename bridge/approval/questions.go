@@ -241,7 +241,7 @@ func (qs *questions) put(q *openQuestion) {
 	q.request.Until = q.request.Asked.Add(q.request.Decision.Timeout)
 	qs.limiter.number(&q.request)
 	q.request.Summary = qs.summarise(q.request)
-	if err := qs.store.Put(background(), StoredRequest{Request: q.request, Bridge: qs.o.Bridge}); err != nil {
+	if err := qs.store.Put(background(), StoredRequest{Request: q.request, Bridge: qs.o.Bridge, Lease: q.request.Lease}); err != nil {
 		qs.finish(q, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
 		return
 	}
@@ -277,10 +277,10 @@ func (qs *questions) join(r Request) *openQuestion {
 			return &SettledError{*e.Verdict}
 		}
 		e.Request = more
-		return nil
+		return e.under(more.Lease)
 	})
 	if err != nil {
-		return nil // it has been answered meanwhile
+		return nil // it has been answered meanwhile, or the run is another bridge's
 	}
 	q.request = more
 	qs.watchers.wake(r.Run)
@@ -305,7 +305,7 @@ func (qs *questions) sync() (unjudged []string) {
 		if err != nil {
 			qs.synced = closedAfter(rereadAfter)
 		}
-		if err != nil || len(all) != 1 {
+		if err != nil || len(all) != 1 || all[0].under(q.request.Lease) != nil {
 			continue
 		}
 		if all[0].Verdict != nil {
@@ -370,13 +370,13 @@ func (qs *questions) cover() {
 }
 
 // end ends a question with v, or with a verdict that came first. A yes that cannot be
-// written down is none.
+// written down is none. What another bridge has taken up ends here and not there.
 func (qs *questions) end(q *openQuestion, v Verdict) {
 	e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *StoredRequest) error {
 		if e.Verdict == nil {
 			e.settle(v, time.Now())
 		}
-		return nil
+		return e.under(q.request.Lease)
 	})
 	switch {
 	case err == nil && e.Verdict != nil:

@@ -122,7 +122,7 @@ func TestNoToAStaleQuestion(t *testing.T) {
 					t.Fatal(err)
 				}
 				a.next.mu.Lock()
-				late, err := a.next.questions.endStale(t.Context(), stored[0], 1)
+				late, err := a.next.questions.endStale(t.Context(), stored[0], 1, 0)
 				a.next.mu.Unlock()
 				if err != nil || late == nil || late.Approve {
 					t.Errorf("ended by %+v, %v", late, err)

@@ -111,6 +111,8 @@ type Circumstances struct {
 	// closed when that changes. People are asked only then, or after a short time,
 	// about all calls that wait; if nobody knows, or Idle is nil, at once.
 	Idle func() (int, <-chan struct{})
+	// Lease is the one under which the run is this process's; see StoredRequest.Lease.
+	Lease int64
 	// MostOpen is how many questions of its requester may be open; 0: any number. Beyond
 	// that the call is refused.
 	MostOpen int

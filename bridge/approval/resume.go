@@ -30,7 +30,7 @@ func (b *Broker) Extend(run string, until time.Time) {
 				return &SettledError{*e.Verdict}
 			}
 			e.Until = until
-			return nil
+			return e.under(o.request.Lease)
 		})
 		if err == nil {
 			o.request.Until = until
@@ -52,8 +52,8 @@ func (b *Broker) Suspend(run string) {
 			continue
 		}
 		// A request that stays in this bridge's name ends with it: no harm.
-		_, err := b.store.Update(background(), id, func(e *StoredRequest) error { e.Bridge = ""; return nil })
-		if err != nil {
+		_, err := b.store.Update(background(), id, func(e *StoredRequest) error { e.Bridge = ""; return e.under(o.request.Lease) })
+		if err != nil && !errors.Is(err, ErrNotOwner) {
 			b.o.Logger.Warn("leaving the request of a suspended run to other bridges", "request", id, "err", err)
 		}
 		delete(b.questions.open, id)
@@ -130,7 +130,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			continue
 		}
 		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // somebody else must approve now
-			no, err := qs.endStale(ctx, e, item.Call)
+			no, err := qs.endStale(ctx, e, item.Call, r.Lease)
 			return nil, no, err
 		}
 		if q := qs.open[e.ID]; q != nil { // another call of the request has reopened it
@@ -140,7 +140,11 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			v = e.answers(v, item.Call)
 			return nil, &v, nil
 		}
+		if e, err = qs.takeUp(ctx, e, r.Lease); err != nil {
+			return nil, nil, fmt.Errorf("taking up a question: %w", err)
+		}
 		q := &openQuestion{request: e.Request, seen: true, settled: make(chan struct{})}
+		q.request.Lease = r.Lease
 		if e.Verdict != nil {
 			if !qs.counts(e) {
 				return nil, nil, nil // ask anew
@@ -154,15 +158,25 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			v := e.answers(q.verdict, item.Call)
 			return nil, &v, nil
 		}
-		if _, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error { e.Bridge = qs.o.Bridge; return nil }); err != nil {
-			return nil, nil, fmt.Errorf("taking up a question: %w", err)
-		}
 		qs.open[e.ID] = q
 		qs.replan(q)
 		qs.watchers.wake(r.Run)
 		return q, nil, nil
 	}
 	return nil, nil, nil
+}
+
+// takeUp makes a stored question one of this process's run. It may have got a verdict
+// meanwhile.
+func (qs *questions) takeUp(ctx context.Context, e StoredRequest, lease int64) (StoredRequest, error) {
+	if err := e.under(lease); err != nil || e.Verdict != nil {
+		return e, err
+	}
+	return qs.store.Update(ctx, e.ID, func(e *StoredRequest) error {
+		err := e.under(lease)
+		e.Bridge, e.Lease = qs.o.Bridge, lease
+		return err
+	})
 }
 
 // counts reports whether the verdict on a stored request counts in a later part of its
@@ -210,13 +224,13 @@ func (qs *questions) earlier(r Request) *openQuestion {
 
 // endStale ends a request whose question would be a different one now. A no that came
 // before counts all the same: it returns the one to the row.
-func (qs *questions) endStale(ctx context.Context, e StoredRequest, row int) (no *Verdict, err error) {
+func (qs *questions) endStale(ctx context.Context, e StoredRequest, row int, lease int64) (no *Verdict, err error) {
 	now, outcomes, err := qs.judging.update(ctx, e.ID, func(e *StoredRequest) error {
 		if e.Verdict != nil {
 			return &SettledError{*e.Verdict}
 		}
 		e.settle(Verdict{Reason: Stale, Channel: "run"}, time.Now())
-		return nil
+		return e.under(lease)
 	})
 	qs.reportLater(judged{now, outcomes})
 	late := (*SettledError)(nil)
@@ -264,8 +278,9 @@ func sameDecision(a, b profiles.Decision) bool {
 	return x != nil && bytes.Equal(x, text(b))
 }
 
-// EndStale ends the open questions of a run about a call that has changed.
-func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
+// EndStale ends the open questions of a run about a call that has changed, if the run is
+// this process's under a lease.
+func (b *Broker) EndStale(ctx context.Context, run string, call int, lease int64) error {
 	entries, err := b.store.Requests(ctx, Filter{Run: run, Open: time.Now()})
 	if err != nil {
 		return fmt.Errorf("looking for stale requests: %w", err)
@@ -274,7 +289,7 @@ func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	defer b.mu.Unlock()
 	for _, e := range entries {
 		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.number() == call }) {
-			_, open := b.questions.endStale(ctx, e, call)
+			_, open := b.questions.endStale(ctx, e, call, lease)
 			err = errors.Join(err, open)
 		}
 	}

@@ -90,8 +90,6 @@ func TestAgainElsewhere(t *testing.T) {
 	}
 }
 
-// A run may be suspended while its calls are still gathered, or wait for their turn.
-// People are asked about them all the same: nobody else moves it on.
 // A bridge that has lost a run to another one keeps nothing of it, and ends neither its
 // requests nor its grants: they are the other's.
 func TestDrop(t *testing.T) {
@@ -135,6 +133,8 @@ func TestDrop(t *testing.T) {
 	})
 }
 
+// A run may be suspended while its calls are still gathered, or wait for their turn.
+// People are asked about them all the same: nobody else moves it on.
 func TestSuspendedBeforePeopleAreAsked(t *testing.T) {
 	for name, row := range map[string]struct {
 		limits Limits

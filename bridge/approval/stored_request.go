@@ -18,6 +18,10 @@ type StoredRequest struct {
 	Request
 	// Bridge is the process whose run waits for the verdict.
 	Bridge string `json:"bridge"`
+	// Lease is the one under which that process has the run. Once another has taken the
+	// question up under a newer one, it alone changes it. 0: of a run that nobody else
+	// can go on with, or of an older release.
+	Lease int64 `json:"lease,omitempty"`
 	// Votes are the approvals so far, if one is not enough.
 	Votes []Verdict `json:"votes,omitempty"`
 	// Relayed are verdicts that other processes have relayed, in the order in
@@ -38,6 +42,18 @@ var (
 	ErrUnknown = errors.New("there is no such request")
 	ErrDigest  = errors.New("the verdict is about other calls than the request")
 )
+
+// ErrNotOwner is the error of a process that asks in the name of a run that another one
+// has acquired meanwhile.
+var ErrNotOwner = errors.New("another bridge goes on with the run")
+
+// under returns an error if the request is another process's, whose lease is newer.
+func (e *StoredRequest) under(lease int64) error {
+	if e.Lease > lease {
+		return ErrNotOwner
+	}
+	return nil
+}
 
 // A RefusedError says why a verdict may not settle its request or does not count.
 type RefusedError struct{ Err error }

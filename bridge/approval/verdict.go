@@ -197,6 +197,12 @@ func unanswered(why error) Verdict {
 	return v
 }
 
+// withdrawn reports whether it is of a question that ended with its run. If the run goes on
+// all the same, at another bridge, it is no answer.
+func (v Verdict) withdrawn() bool {
+	return v.Reason == Expired && v.Channel == "run" && v.Stopped == ""
+}
+
 // withEdit returns the verdict with what others may see of its arguments, computed
 // here and not taken from whoever sent the verdict.
 func (v Verdict) withEdit(r Request) Verdict {

@@ -194,7 +194,7 @@ func (c *call) verdictRecord(r *Run) ledger.Record {
 func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	if err := c.moved(r, view.Identities[c.tool.Server]); err != nil {
 		if c.Again {
-			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number))
+			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number, c.journal().Lease()))
 		}
 		return err
 	}
@@ -285,7 +285,7 @@ func (r *Run) request(c *call) approval.Request {
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: preview, Done: r.tally.made(), Number: approval.Number{MostCalls: mostCalls(r, view)}, Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle, MostOpen: mostOpen(r)},
+		Preview: preview, Done: r.tally.made(), Number: approval.Number{MostCalls: mostCalls(r, view)}, Circumstances: approval.Circumstances{Again: c.Again && !c.Lost, Idle: r.host.Idle, MostOpen: mostOpen(r), Lease: c.journal().Lease()},
 		Items: []approval.Item{{
 			Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script, Decision: decision, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position,
 			Loop: foresight{r}.inLoop(c), Sources: sources, Cover: coverOf(r, view, c), Reads: c.reads, About: c.about(view, r.Workspace), Order: c.order(),

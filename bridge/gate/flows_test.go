@@ -214,6 +214,7 @@ type pasts map[int]Past
 
 func (p pasts) Asking() Entries  { return Entries{} }
 func (p pasts) Sending() Entries { return Entries{} }
+func (p pasts) Lease() int64     { return 0 }
 func (p pasts) Ended(_ Reply, left Past) Entries {
 	p[left.Effect.Number] = left
 	return Entries{}

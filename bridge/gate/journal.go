@@ -16,6 +16,8 @@ type Journal interface {
 	// Ended returns the entry for a call that was answered or refused, with what
 	// the script gets.
 	Ended(reply Reply, past Past) Entries
+	// Lease is the one under which it makes them; 0 for none.
+	Lease() int64
 }
 
 // Entries are written together with a record.
@@ -27,6 +29,7 @@ type noJournal struct{}
 func (noJournal) Asking() Entries           { return Entries{} }
 func (noJournal) Sending() Entries          { return Entries{} }
 func (noJournal) Ended(Reply, Past) Entries { return Entries{} }
+func (noJournal) Lease() int64              { return 0 }
 
 // A Past is what a finished call leaves in its run.
 type Past struct {

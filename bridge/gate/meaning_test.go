@@ -474,6 +474,7 @@ type pastsOf struct{ all *[]Past }
 
 func (pastsOf) Asking() Entries                    { return Entries{} }
 func (pastsOf) Sending() Entries                   { return Entries{} }
+func (pastsOf) Lease() int64                       { return 0 }
 func (p pastsOf) Ended(_ Reply, past Past) Entries { *p.all = append(*p.all, past); return Entries{} }
 
 // What is done on a page counts for its host, which is the last that a call opened.

@@ -66,6 +66,10 @@ func TestRealReleaseBefore(t *testing.T) {
 		o := updated(t)
 		storetest.Fenced(t, replicas(t, o), begin(t, o), func(t *testing.T) storetest.Journaled { return begin(t, o) })
 	})
+	t.Run("asking", func(t *testing.T) {
+		o := updated(t)
+		storetest.Asking(t, begin(t, o), openRequests(t, o))
+	})
 	// What it leaves is whole to both, and has this release's version still.
 	o := updated(t)
 	put(t, begin(t, o), 3)

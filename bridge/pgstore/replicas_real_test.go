@@ -31,6 +31,11 @@ func TestRealFenced(t *testing.T) {
 	storetest.Fenced(t, replicas(t, o), begin(t, o), func(t *testing.T) storetest.Journaled { return begin(t, o) })
 }
 
+func TestRealAsking(t *testing.T) {
+	o := place()
+	storetest.Asking(t, begin(t, o), openRequests(t, o))
+}
+
 // A table is asked before any bridge of this release has made it, and after its
 // connection was lost.
 func TestRealReplicasWithoutATable(t *testing.T) {

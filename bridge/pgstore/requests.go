@@ -47,19 +47,42 @@ func (r *RequestStore) Close() error {
 	return nil
 }
 
-// Put stores a new request.
+// Put stores a new request, unless another bridge has acquired its run: then the error is
+// approval.ErrNotOwner. A bridge that was halted may not know that yet.
 func (r *RequestStore) Put(ctx context.Context, e approval.StoredRequest) error {
 	body, err := encode(e)
 	if err != nil {
 		return fmt.Errorf("writing request %s: %w", e.ID, err)
 	}
 	err = r.change(ctx, func(t pgx.Tx) error {
+		if err := mayAsk(ctx, t, &e); err != nil {
+			return err
+		}
 		_, err := t.Exec(ctx, "INSERT INTO requests (id, run, until, over, body) VALUES ($1, $2, $3, $4, $5)",
 			e.ID, text(e.Run), e.Until.UnixNano(), settledAt(&e), body)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("keeping request %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// mayAsk refuses a request of a run that is another bridge's. Nobody acquires the run
+// before the transaction ends.
+func mayAsk(ctx context.Context, t pgx.Tx, e *approval.StoredRequest) error {
+	if e.Lease == 0 {
+		return nil
+	}
+	var owner string
+	var lease int64
+	switch err := t.QueryRow(ctx, "SELECT owner, lease FROM journals WHERE run = $1 FOR SHARE", text(e.Run)).Scan(&owner, &lease); {
+	case errors.Is(err, pgx.ErrNoRows): // its journal was given up
+		return nil
+	case err != nil:
+		return err
+	case owner != text(e.Bridge) || lease != e.Lease:
+		return approval.ErrNotOwner
 	}
 	return nil
 }

@@ -2,11 +2,13 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/replica"
 )
@@ -151,5 +153,54 @@ func Fenced(t *testing.T, table replica.Table, a Journaled, again func(t *testin
 	must(t, pause())
 	if err := intent("u", "x", 1, 1); !errors.Is(err, ledger.ErrNotOwner) {
 		t.Errorf("the old owner announces a call: %v", err)
+	}
+}
+
+// Asking is the suite of a store in which one bridge may acquire the run of another that
+// is halted: people are asked by the one that has the run. s has the requests beside a.
+func Asking(t *testing.T, a Journaled, s approval.Store) {
+	question := func(id, run, by string, lease int64) approval.StoredRequest {
+		return approval.StoredRequest{Request: approval.Request{ID: id, Run: run, Until: time.Now().Add(time.Hour)}, Bridge: by, Lease: lease}
+	}
+	change := func(run string, to func(*ledger.JournaledRun)) {
+		t.Helper()
+		_, err := a.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error { to(k); return nil })
+		must(t, err)
+	}
+	acquire := func(run, by string) { t.Helper(); change(run, func(k *ledger.JournaledRun) { k.Acquire(by) }) }
+	must(t, a.Append(t.Context(), begun("r", "x")))
+	must(t, s.Put(t.Context(), question("q1", "r", "x", 1)))
+	acquire("r", "y")
+	must(t, s.Put(t.Context(), question("q2", "r", "y", 2)))
+	for id, q := range map[string]approval.StoredRequest{
+		"its owner before":              question("q3", "r", "x", 1),
+		"its owner under another lease": question("q4", "r", "y", 1),
+		"another under its lease":       question("q5", "r", "x", 2),
+	} {
+		if err := s.Put(t.Context(), q); !errors.Is(err, approval.ErrNotOwner) {
+			t.Errorf("%s asks: %v", id, err)
+		}
+	}
+	change("r", func(k *ledger.JournaledRun) { k.Release() })
+	if err := s.Put(t.Context(), question("q6", "r", "y", 2)); !errors.Is(err, approval.ErrNotOwner) {
+		t.Errorf("who gave up the run asks: %v", err)
+	}
+	must(t, s.Put(t.Context(), question("q7", "r", "x", 0)))    // of an older release
+	must(t, s.Put(t.Context(), question("q8", "none", "x", 1))) // whose journal was given up
+
+	// Whoever acquires a run has then all that was asked before, and nothing is asked after.
+	for i := range 30 {
+		run := fmt.Sprint("race", i)
+		must(t, a.Append(t.Context(), begun(run, "x")))
+		put := make(chan error, 1)
+		go func() { put <- s.Put(t.Context(), question("q"+run, run, "x", 1)) }()
+		acquire(run, "y")
+		all, err := s.Requests(t.Context(), approval.Filter{Run: run})
+		must(t, err)
+		switch err := <-put; {
+		case err == nil && len(all) == 1, errors.Is(err, approval.ErrNotOwner) && len(all) == 0:
+		default:
+			t.Fatalf("asked with %v, and its next owner has %d questions", err, len(all))
+		}
 	}
 }

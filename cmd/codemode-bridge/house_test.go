@@ -47,7 +47,7 @@ var table = map[string][]string{
 	"sandbox/wire":    {"analysis"},
 	"sandbox/worker":  {"analysis", "sandbox/confine", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":               {"analysis", "bridge/access", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/commons", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/principal", "bridge/replay", "bridge/rpc", "bridge/seal", "bridge/surface", "bridge/trace", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
+	"bridge":               {"analysis", "bridge/access", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/commons", "bridge/dialogs", "bridge/elicit", "bridge/entries", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/principal", "bridge/replay", "bridge/rpc", "bridge/seal", "bridge/surface", "bridge/trace", "bridge/upstream", "bridge/wording", "bridge/workspace", "profiles", "sandbox"},
 	"bridge/access":        {},
 	"bridge/admin":         {"bridge/approval", "bridge/canon", "bridge/documents", "bridge/ledger", "bridge/login", "bridge/pins", "bridge/principal", "bridge/trace", "bridge/webguard", "bridge/wording", "profiles"},
 	"bridge/alive":         {"bridge/atomicfile", "bridge/filelock"},
@@ -72,6 +72,7 @@ var table = map[string][]string{
 	"bridge/documents":     {"bridge/atomicfile", "bridge/filelock", "bridge/watch"},
 	"bridge/doctor":        {"bridge/canon", "bridge/certificate", "bridge/clients", "bridge/knownview", "bridge/lines", "bridge/login", "bridge/setup", "bridge/upstream", "profiles/known"},
 	"bridge/elicit":        {"bridge/approval", "bridge/canon", "bridge/upstream"},
+	"bridge/entries":       {"bridge/catalog", "bridge/gate", "bridge/handles", "bridge/replay", "sandbox"},
 	"bridge/enrolment":     {"bridge/atomicfile", "bridge/enrolment/wire", "bridge/filelock", "bridge/ledger"},
 	"bridge/evalview":      {"bridge/canon"},
 	"bridge/filelock":      {},

@@ -42,6 +42,7 @@ var about = map[string]string{
 	"bridge/documents":                 "says how small documents are kept that several bridges share",
 	"bridge/dialogs":                   "knows which dialogs are open at clients that have a session",
 	"bridge/doctor":                    "checks everything that a bridge depends on, and says what is wrong and what to do",
+	"bridge/entries":                   "writes and reads the entries of a run's journal that are about calls",
 	"bridge/elicit":                    "brings what upstream servers say and ask in the middle of a call to the client of the run",
 	"bridge/evalview":                  "reads the answer of an eval tool, for the command line",
 	"bridge/filelock":                  "locks files against other processes",

@@ -19,8 +19,6 @@ type load struct {
 	*fleet
 	stop atomic.Bool
 	all  sync.WaitGroup
-	// strict takes a question that a bridge asked too late, after a freeze, for a fault.
-	strict bool
 
 	mu   sync.Mutex
 	runs map[string]*loaded // by key
@@ -176,8 +174,6 @@ func (l *load) became(key string, is *loaded) string {
 		l.Errorf("%s was approved, and its run %s ended %s: %s", key, is.run, end.Outcome, end.Error)
 	case len(all) == 0 && unrecorded(end.Error):
 		return ledger.Refused
-	case n == 0 && len(all) == 1 && !l.strict && is.at.hurts.Load() != is.hurts && all[0].Verdict.Reason == approval.Expired:
-		return ledger.Refused // its bridge woke up, and asked though others had its runs: docs/store.md
 	default:
 		l.Errorf("nobody has answered for %s, and its run %s ended %s: %s %+v", key, is.run, end.Outcome, end.Error, all)
 	}

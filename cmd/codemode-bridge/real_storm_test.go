@@ -27,7 +27,6 @@ func TestStorm(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	f := newFleet(t)
 	load := f.load(6, seed)
-	load.strict = true
 	for until := time.Now().Add(lasts); time.Now().Before(until) && !t.Failed(); {
 		down := dice.Perm(len(f.bridges))[:1+dice.IntN(2)]
 		var mends []func()
