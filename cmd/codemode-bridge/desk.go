@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/replica"
 	"codemode-bridge/bridge/takeover"
 	"codemode-bridge/bridge/wording"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/cmd/codemode-bridge/storecmd"
 )
 
@@ -113,15 +114,10 @@ func (d *desk) readAt(request string) wording.DescribeOptions {
 // withConfig returns the flag with which a command reads this configuration, quoted
 // for a shell; "" if it is in its usual place.
 func withConfig(cfg *config.Config, env config.Env) string {
-	places, err := config.Paths(env)
-	switch {
-	case err == nil && places.ConfigFile == cfg.File:
+	if places, err := config.Paths(env); err == nil && places.ConfigFile == cfg.File {
 		return ""
-	case strings.ContainsAny(cfg.File, " '\"$&|;()<>*?"):
-		return " --config '" + strings.ReplaceAll(cfg.File, "'", `'\''`) + "'"
-	default:
-		return " --config " + cfg.File
 	}
+	return " --config " + cli.Word(cfg.File)
 }
 
 // broker makes the broker of this process.

@@ -263,10 +263,10 @@ func trySandbox(ctx context.Context, cfg *config.Config) (steps map[string]strin
 // they gave to this one.
 func typed(con *console, command string) string {
 	if con.configPath != "" {
-		command += " --config " + con.configPath
+		command += " --config " + cli.Word(con.configPath)
 	}
 	if con.environment != "" {
-		command += " --env " + con.environment
+		command += " --env " + cli.Word(con.environment)
 	}
 	return "codemode-bridge " + command
 }

@@ -522,7 +522,7 @@ func (o installOptions) machine() string {
 	if o.root == "" {
 		return " --managed"
 	}
-	return " --managed --root " + o.root
+	return " --managed --root " + cli.Word(o.root)
 }
 
 // administrator explains an error of writing the settings of a whole machine.
