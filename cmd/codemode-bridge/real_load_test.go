@@ -26,10 +26,7 @@ type load struct {
 
 type loaded struct {
 	run      string
-	at       *member   // that began it
-	hurts    int64     // faults that the bridge had had before
-	since    time.Time // it was begun
-	approved bool      // a bridge said that a yes counts
+	approved bool // a bridge said that a yes counts
 }
 
 func (f *fleet) load(workers int, seed uint64) *load {
@@ -54,7 +51,7 @@ func (l *load) one(dice *rand.Rand, key string) {
 	if at.out.Load() {
 		return
 	}
-	is := &loaded{at: at, hurts: at.hurts.Load(), since: time.Now()}
+	is := new(loaded)
 	run, err := at.begin("write", key)
 	if err != nil {
 		return
@@ -63,7 +60,11 @@ func (l *load) one(dice *rand.Rand, key string) {
 	l.mu.Lock()
 	l.runs[key] = is
 	l.mu.Unlock()
-	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until) && l.end(run) == nil; time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
+	peace := time.Now() // since when no fault keeps a run from its end, as far as is known
+	for ; time.Since(peace) < 2*time.Minute && l.end(run) == nil; time.Sleep(time.Duration(20+dice.IntN(50)) * time.Millisecond) {
+		if !l.stop.Load() {
+			peace = time.Now()
+		}
 		open, err := l.requests.Requests(l.Context(), approval.Filter{Run: run, Open: time.Now()})
 		if err != nil {
 			l.Error(err)
@@ -83,40 +84,17 @@ func (l *load) one(dice *rand.Rand, key string) {
 		}
 		if len(open) == 0 && l.left(run) {
 			m.say("POST", "/api/runs/"+run+"/resume", map[string]any{})
-		} else if time.Since(is.since) > 30*time.Second && l.forgotten(is) {
-			return
 		}
 	}
 }
-
-// forgotten reports whether a run was lost with its bridge before it made a call: there is
-// nothing to go on from, and the log has only that it began. Its client starts another one.
-func (l *load) forgotten(is *loaded) bool {
-	if is.at.hurts.Load() == is.hurts || l.kept(is.run).Run != "" {
-		return false
-	}
-	events := 0
-	for row, err := range l.log.Rows(l.Context(), ledger.Query{Runs: []string{is.run}}) {
-		if err != nil {
-			l.Error(err)
-			return false
-		}
-		if events++; row.Record.Event == ledger.Intent || row.Record.Event == ledger.Asked || row.Record.Event == ledger.RunEnded {
-			return false
-		}
-	}
-	return events > 0
-}
-
-const forgot = "forgotten" // see load.forgotten
 
 // finish ends the load, and checks what became of all of it: each run that a bridge has
-// begun has ended, unless it was lost with the bridge before it made a call. Unknown are the calls of which nobody knows whether they were made, or
+// begun has ended. Unknown are the calls of which nobody knows whether they were made, or
 // that were not sent.
 func (l *load) finish() (done, unknown int) {
 	l.stop.Store(true)
 	l.all.Wait()
-	refused, forgotten := 0, 0
+	refused := 0
 	for key, is := range l.runs {
 		switch l.became(key, is) {
 		case ledger.Done:
@@ -125,16 +103,14 @@ func (l *load) finish() (done, unknown int) {
 			unknown++
 		case ledger.Refused:
 			refused++
-		case forgot:
-			forgotten++
 		}
 	}
-	l.Logf("%d runs: %d done, %d with a call of which nobody knows whether it was made, or that was not, %d refused before they asked, %d lost with their bridge before they made a call",
-		len(l.runs), done, unknown, refused, forgotten)
+	l.Logf("%d runs: %d done, %d with a call of which nobody knows whether it was made, or that was not, %d refused before they asked",
+		len(l.runs), done, unknown, refused)
 	return done, unknown
 }
 
-// became checks what became of a run: Done, Unknown, Refused, forgot, or what must not be.
+// became checks what became of a run: Done, Unknown, Refused, or what must not be.
 func (l *load) became(key string, is *loaded) string {
 	n, end := l.count.of(key), l.end(is.run)
 	all, err := l.requests.Requests(l.Context(), approval.Filter{Run: is.run})
@@ -159,8 +135,6 @@ func (l *load) became(key string, is *loaded) string {
 		l.Errorf("%s was approved, and its run %s is lost: %+v", key, is.run, l.kept(is.run))
 	case end == nil && asks:
 		l.Errorf("%s asks still, and nobody can answer (run %s): %+v", key, is.run, all)
-	case end == nil && len(all) == 0 && l.forgotten(is):
-		return forgot
 	case end == nil:
 		l.Errorf("%s neither asks nor ends (run %s): %+v", key, is.run, l.kept(is.run))
 	case answered && end.Outcome == ledger.Done:

@@ -92,8 +92,7 @@ type member struct {
 	proxy *pgtest.Proxy
 	cmd   *exec.Cmd
 	name  string
-	out   atomic.Bool  // it is not asked for anything
-	hurts atomic.Int64 // faults that it has had
+	out   atomic.Bool // it is not asked for anything
 }
 
 // newFleet starts a fleet. As says what is special of each of its bridges, in order.
@@ -334,7 +333,6 @@ type fault struct {
 // hurt does a fault to a bridge, and returns what mends it.
 func (f *fleet) hurt(m *member, by fault) (mend func()) {
 	m.out.Store(true)
-	m.hurts.Add(1)
 	undo := by.do(f, m)
 	return func() { undo(); m.out.Store(false) }
 }
