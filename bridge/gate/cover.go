@@ -335,8 +335,14 @@ func (w *covering) leaf(name string, v any, do func(name string, role known.Role
 	}
 	switch v := v.(type) {
 	case []any:
+		had := len(w.cover.Bound)
 		for _, element := range v {
 			w.leaf(name, element, do)
+		}
+		others := slices.DeleteFunc(slices.Clone(w.cover.Bound[had:]), func(b approval.Bound) bool { return b.Kind == approval.Exact })
+		if len(others) < len(w.cover.Bound)-had { // bound is the list, with its order and what belongs together in it
+			w.cover.Bound = append(w.cover.Bound[:had], others...)
+			w.bind(name, approval.Exact, exact(v))
 		}
 	case map[string]any:
 		w.each(name+".", v, do)
@@ -348,6 +354,7 @@ func (w *covering) leaf(name string, v any, do func(name string, role known.Role
 
 // byNames makes the cover of a call of a tool that nobody knows.
 func (w *covering) byNames() {
+	deletes := misfit.Deletes(w.c.tool.Name)
 	for _, name := range slices.Sorted(maps.Keys(w.args)) {
 		v := w.args[name]
 		role := w.tool.Args[name]
@@ -355,10 +362,10 @@ func (w *covering) byNames() {
 		switch {
 		case role != "" && role != known.Content && role != known.Plain: // a file that nobody accepted can bind
 			w.bind(name, approval.Exact, exact(v))
-		case isText && misfit.IsContent(name) && !misfit.LooksLikeAPlace(text) && !w.runs() && !misfit.IsStatement(text):
+		case isText && misfit.IsContent(name) && !misfit.LooksLikeAPlace(text) && !misfit.Runs(w.c.tool.Name) && !deletes && !misfit.IsStatement(text):
 			w.free(name)
 			w.mentions(name, v)
-		case misfit.IsNumber(v) && misfit.IsItem(name) && !w.deletes():
+		case misfit.IsNumber(v) && misfit.IsItem(name) && !deletes:
 			w.free(name)
 		default:
 			w.bind(name, approval.Exact, exact(v))
@@ -366,23 +373,10 @@ func (w *covering) byNames() {
 	}
 }
 
-// deletes reports whether the tool is called as if it took something away.
-func (w *covering) deletes() bool {
-	words := misfit.Of(w.c.tool.Name)
-	return slices.ContainsFunc(words, func(word string) bool {
-		return slices.Contains([]string{"delete", "remove", "drop", "purge", "destroy", "erase", "close", "archive", "trash", "cancel", "revoke", "kill", "pay", "buy", "order", "transfer", "merge"}, word)
-	})
-}
-
-// runs reports whether the tool is called as if it ran what it is given.
-func (w *covering) runs() bool {
-	return slices.ContainsFunc(misfit.Of(w.c.tool.Name), func(word string) bool { return slices.Contains(misfit.RunningNames, word) })
-}
-
 // exact returns the canonical text of a value that is bound as it is.
 func exact(v any) string {
 	text, isText := v.(string)
-	if !isText || text == "" || json.Valid([]byte(text)) { // "5" is not 5
+	if !isText || text == "" || json.Valid([]byte(text)) || strings.HasPrefix(text, digest) { // "5" is not 5
 		b, err := json.Marshal(v)
 		if err != nil {
 			return ""
@@ -390,10 +384,14 @@ func exact(v any) string {
 		text = string(b)
 	}
 	if len(text) > maxExact {
-		return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text)))
+		return fmt.Sprintf(digest+"%x", sha256.Sum256([]byte(text)))
 	}
 	return text
 }
 
-// maxExact bounds the bytes of a bound value that are kept as they are.
-const maxExact = 200
+// maxExact bounds the bytes of a bound value that are kept as they are; of others there
+// is the digest.
+const (
+	maxExact = 200
+	digest   = "sha256:"
+)

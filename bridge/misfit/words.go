@@ -37,9 +37,22 @@ var (
 	amountNames  = []string{"amount", "price", "total", "cost", "sum", "quantity", "fee", "unit", "cents"}
 )
 
-// RunningNames are the words in names of tools whose texts are commands, whatever their
-// arguments are called.
-var RunningNames = []string{"sql", "execute", "exec", "run", "eval", "evaluate", "command", "shell", "script", "terminal", "graphql", "cypher", "invoke"}
+// Words in the names of tools: of those that run what they are given, whatever their
+// arguments are called, and of those that take something away.
+var (
+	runningNames  = []string{"sql", "execute", "exec", "run", "eval", "evaluate", "command", "shell", "script", "terminal", "graphql", "cypher", "invoke"}
+	deletingNames = []string{"delete", "remove", "drop", "purge", "destroy", "erase", "close", "archive", "trash", "cancel", "revoke", "kill", "pay", "buy", "order", "transfer", "merge"}
+)
+
+// Runs reports whether a tool is called as if it ran what it is given.
+func Runs(tool string) bool {
+	return slices.ContainsFunc(Of(tool), func(word string) bool { return slices.Contains(runningNames, word) })
+}
+
+// Deletes reports whether a tool is called as if it took something away.
+func Deletes(tool string) bool {
+	return slices.ContainsFunc(Of(tool), func(word string) bool { return slices.Contains(deletingNames, word) })
+}
 
 // statements are the words that a command in a query language begins with, if another of
 // its words follows somewhere.
