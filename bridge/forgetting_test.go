@@ -91,3 +91,32 @@ return "sent"`
 		}
 	}
 }
+
+// A yes to calls that wait together forgets what was read before, also where only one of them is asked because of it.
+func TestForgettingWithCallsThatWaitTogether(t *testing.T) {
+	for _, answer := range []string{"once", "forget"} {
+		b := newBench(t, asks(func(p *profiles.ProfileSpec) {
+			p.Default, p.Asklist = new("allow"), []string{"b__fail"}
+			p.Flows = []profiles.FlowSpec{{From: new("private"), To: new("external"), Action: new("ask"), By: new("context")}}
+		}))
+		b.gate.View().Meanings = map[string]gate.Meant{
+			"a": {Labels: func(string) ([]string, bool) { return []string{"external"}, true }},
+			"b": {Labels: func(tool string) ([]string, bool) {
+				return map[string][]string{"echo": {"private"}}[tool], true
+			}},
+		}
+		p := &person{answer: says(answer)}
+		c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+		for _, row := range []struct {
+			code  string
+			asked map[string]int // questions, by the answer to all of them
+		}{
+			{`await codemode.b__echo({n: 1}); await Promise.allSettled([codemode.a__echo({n: Number("2")}), codemode.b__fail({n: Number("3")})]); return 1`, map[string]int{"once": 1, "forget": 1}},
+			{`await codemode.a__echo({n: 4}); return 1`, map[string]int{"once": 2, "forget": 1}},
+		} {
+			if got := eval(t, c, row.code); got != "1" || len(p.questions()) != row.asked[answer] {
+				t.Fatalf("%s: %s: %s, asked %d times, want %d", answer, row.code, got, len(p.questions()), row.asked[answer])
+			}
+		}
+	}
+}

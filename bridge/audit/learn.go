@@ -74,7 +74,7 @@ type LeftCalls struct {
 
 // Learn writes the smallest profile that lets pass what the log has as done, as far as it
 // can be said narrowly, and asks about the rest. Nothing is generalised but by evidence:
-// three files of the workspace stand for it, three addresses at a host that say nothing
+// three files of the workspace stand for it, or a yes that was for all of it, three addresses at a host that say nothing
 // but where stand for that host, and texts that are written or sent may differ. All else is
 // bound to what it was. What deletes, spends or runs code stays a question, and a rule that
 // would let a call pass that was refused, by a person or by policy, is left out.
@@ -342,14 +342,15 @@ func (r *learntRule) spec() profiles.RuleSpec {
 	if s.where != "" {
 		rule.Where = []string{s.where}
 	}
+	var names []string
 	switch {
-	case len(r.paths) >= fewest:
-		rule.Paths = []string{"workspace"}
+	case len(r.paths) >= fewest, len(r.paths) > 0 && r.wider():
+		rule.Paths, names = []string{"workspace"}, s.names
 	case len(r.paths) > 0:
 		rule.Paths = slices.Sorted(maps.Keys(r.paths))
 	}
 	rule.Recipients = s.recipients
-	terms := append([]string{r.named()}, s.bound...)
+	terms := slices.Concat([]string{r.named()}, s.bound, names)
 	if len(s.hosts) > 0 {
 		rule.Hosts = s.hosts
 		if len(r.urls) >= fewest {
@@ -360,6 +361,12 @@ func (r *learntRule) spec() profiles.RuleSpec {
 	}
 	rule.When = &profiles.When{Expr: strings.Join(append(terms, s.texts...), " && ")}
 	return rule
+}
+
+// wider reports whether a person has said yes to calls like these for a session: such a yes
+// was for the whole workspace, and said so.
+func (r *learntRule) wider() bool {
+	return slices.ContainsFunc(r.calls, func(c *learntCall) bool { return c.Yes && strings.HasPrefix(c.Answer, "yes, session") })
 }
 
 // named is the condition on the names of all arguments: those that calls of the tool had.

@@ -21,6 +21,7 @@ type shape struct {
 	bound      []string // conditions on arguments that must be as they were
 	texts      []string // conditions on texts that leave this machine
 	plain      []string // conditions on addresses that say nothing but where
+	names      []string // conditions on names of files
 	address    string   // the argument with the address
 	tool       string   // empty if calls of several tools are alike
 	across     bool     // several tools are alike
@@ -31,7 +32,7 @@ type shape struct {
 
 // key is the same for calls that one rule lets pass.
 func (s shape) key() string {
-	b, err := json.Marshal([]any{s.server, s.effects, s.where, s.net, s.hosts, s.recipients, s.bound, s.texts, s.plain, s.address, s.tool, len(s.inside) > 0})
+	b, err := json.Marshal([]any{s.server, s.effects, s.where, s.net, s.hosts, s.recipients, s.bound, s.texts, s.plain, s.names, s.address, s.tool, len(s.inside) > 0})
 	if err != nil {
 		return ""
 	}
@@ -51,6 +52,7 @@ const (
 	whyOutside   = "it is outside of the workspace"
 	whyAddress   = "its address says more than where"
 	whyTooLoose  = "what it does cannot be said narrowly"
+	whyShell     = "the name of a file has signs that a shell would read"
 	whyNamesHost = "a text that it sends names a host or an address"
 )
 
@@ -82,12 +84,19 @@ func (l *learner) shapeOf(c *learntCall) (shape, string) {
 	return s, ""
 }
 
+// shellSigns are not in the name of a file that a rule lets pass: a script that goes over
+// the files of a folder may run what stands there.
+const shellSigns = "$`;|&<>"
+
 // pathsOf notes the files of a call, which must be in the workspace.
 func pathsOf(s *shape, c *learntCall) string {
 	for _, p := range c.Made.Meaning.Paths {
 		changes := !slices.Equal(s.effects, []string{"read"})
 		if !p.Inside || p.Doubt != "" || p.Secret != "" || p.RunsLater != "" && changes || strings.ContainsAny(p.Path, globSigns) {
 			return whyOutside
+		}
+		if strings.ContainsAny(p.Path, shellSigns) {
+			return whyShell
 		}
 		s.inside = append(s.inside, p.Path)
 	}
@@ -161,7 +170,7 @@ func (l *learner) argument(s *shape, c *learntCall, param, place string, v any) 
 	case role == Text:
 		return s.text(c, place, v)
 	case role == Meant && meantBy(c.Made.Meaning, param):
-		return ""
+		return s.name(c, param, place, v)
 	case role == Meant: // nothing that the rule says is about it
 		return whyTooLoose
 	}
@@ -191,9 +200,32 @@ func (l *learner) argument(s *shape, c *learntCall, param, place string, v any) 
 	return ""
 }
 
+// name notes an argument that names files, or somebody.
+func (s *shape) name(c *learntCall, param, place string, v any) string {
+	if !slices.ContainsFunc(c.Made.Meaning.Paths, func(f profiles.PathFact) bool { return about(f.Param, param) }) {
+		return ""
+	}
+	signs := "matches(" + quote("["+shellSigns+"]") + ")"
+	switch v := v.(type) {
+	case string:
+		s.names = append(s.names, "!"+place+"."+signs)
+	case []any:
+		if slices.ContainsFunc(v, func(one any) bool { _, ok := one.(string); return !ok }) {
+			return whyTooLoose
+		}
+		s.names = append(s.names, place+".all(file, !file."+signs+")")
+	default:
+		return whyTooLoose
+	}
+	return ""
+}
+
+// about reports whether a fact is about an argument, or about what is in it.
+func about(fact, param string) bool { return fact == param || strings.HasPrefix(fact, param+".") }
+
 // meantBy reports whether a fact of the call is about an argument.
 func meantBy(m *profiles.Meaning, param string) bool {
-	is := func(fact string) bool { return fact == param || strings.HasPrefix(fact, param+".") }
+	is := func(fact string) bool { return about(fact, param) }
 	return slices.ContainsFunc(m.Paths, func(f profiles.PathFact) bool { return is(f.Param) }) ||
 		slices.ContainsFunc(m.Hosts, func(f profiles.HostFact) bool { return is(f.Param) }) ||
 		slices.ContainsFunc(m.Recipients, func(f profiles.RecipientFact) bool { return is(f.Param) })

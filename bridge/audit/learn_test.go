@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,9 +115,11 @@ func TestLearn(t *testing.T) {
 		rules     int
 	}{
 		"three files stand for the workspace": {`{"default":"allow"}`, writes,
-			[]string{"files__write d/new.txt=4", "files__write a.txt"}, []string{"files__write /etc/motd=5", "files__write .git/hooks/pre-commit=6", "files__write .env=7", "files__read a.txt", "web__fetch https://docs.example/a"}, 1},
+			[]string{"files__write d/new.txt=4", "files__write a.txt"}, []string{"files__write /etc/motd=5", "files__write .git/hooks/pre-commit=6", "files__write .env=7", "files__write d/$(id).txt=8", "files__read a.txt", "web__fetch https://docs.example/a"}, 1},
 		"two files stand for themselves": {`{"default":"allow"}`, writes[:2],
 			[]string{"files__write a.txt=4"}, []string{"files__write d/new.txt=4", "files__write src/c.txt=3"}, 1},
+		"a name that a shell would read": {`{"default":"allow"}`, []string{"files__write a.txt=1", "files__write b;id.txt=2", "files__write c|d.txt=3", "files__write `id`=4"},
+			[]string{"files__write a.txt=4"}, []string{"files__write b;id.txt=2", "files__write d.txt=5"}, 1},
 		"three addresses stand for their host": {`{"default":"allow"}`, docs,
 			[]string{"web__fetch https://docs.example/x/y"}, []string{"web__fetch https://docs.example/x?q=notes", "web__fetch https://docs.example/x#y", "web__fetch http://docs.example/a",
 				"web__fetch https://docs.example:8443/a", "web__fetch https://docs.example.evil.example/a", "web__fetch https://evil.example/a", "web__fetch https://docs.example@evil.example/a"}, 1},
@@ -165,6 +168,34 @@ func TestLearn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A person's yes to calls like one for the session is for all of the workspace, and one to the call alone, or to those of
+// the run, is not.
+func TestLearnFromAWiderYes(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]profiles.Disposition{"yes, once": profiles.Ask, "yes, run": profiles.Ask, "yes, session": profiles.Allow, "yes, session_any": profiles.Allow} {
+		b, facts, dir := learning(t, `{"default":"allow"}`, "files__write src/a.txt=1")
+		at := slices.IndexFunc(b.rows, func(r ledger.Row) bool { return r.Record.Event == ledger.Intent })
+		said := b.rows[at]
+		said.Record.Event, said.Record.Disposition, said.Record.Answer, said.Record.Channel, said.Record.Approver, said.Record.Counted = ledger.Verdict, "ask", answer, "elicitation", "ann", new(true)
+		b.rows = slices.Insert(b.rows, at, said)
+		_, set := learnFrom(t, b, facts, "")
+		profile, _ := set.Profile("learnt")
+		for call, want := range map[string]profiles.Disposition{"files__write src/a.txt=2": profiles.Allow, "files__write b.txt=2": want, "files__write /etc/motd=2": profiles.Ask, "files__write $(id)=2": profiles.Ask} {
+			tool, text := officeArgs(call, dir)
+			args := map[string]any{}
+			if err := json.Unmarshal(text, &args); err != nil {
+				t.Fatal(err)
+			}
+			server, tool, _ := strings.Cut(tool, "__")
+			made, _ := facts(server, tool, args)
+			made.Args = args
+			if d := profile.Decide(made); d.Disposition != want {
+				t.Errorf("after %q, %s: %s, want %s: %v", answer, call, d.Disposition, want, d.Reasons)
+			}
+		}
 	}
 }
 

@@ -135,8 +135,8 @@ func (p *player) flow(run *playedRun, c *playedCall, r ledger.Record, call *prof
 	for _, found := range r.Sources {
 		from, ok := run.sent[found.Call]
 		labels := profiles.Labels{Has: found.Labels, Unknown: found.Unlabelled}
-		if ok && from.server != "" {
-			labels = p.memory.labels(from)
+		if now := p.memory.labels(from); ok && from.server != "" && now.listed {
+			labels = now.Labels
 		}
 		says := "something of what " + join("__", from.server, from.tool) + " answered"
 		if found.Kind != "name" && !(reads && from.server == r.Server) {

@@ -17,7 +17,7 @@ type memory struct {
 	facts   Facts
 	shown   map[string]*shownCall
 	decided map[string][2]profiles.Decision
-	byTool  map[source]profiles.Labels
+	byTool  map[source]toolLabels
 	known   map[string]*profiles.Profile // nil if there is none
 	marked  map[string]string            // what rules show in the place of a value, by its name
 	counts  bool                         // some rule looks at what its run has done
@@ -28,7 +28,7 @@ const remembered = 1 << 14
 
 func newMemory(o ReplayOptions) *memory {
 	m := &memory{policy: o.Policy, facts: o.Facts, shown: map[string]*shownCall{}, decided: map[string][2]profiles.Decision{},
-		byTool: map[source]profiles.Labels{}, known: map[string]*profiles.Profile{}, marked: map[string]string{}}
+		byTool: map[source]toolLabels{}, known: map[string]*profiles.Profile{}, marked: map[string]string{}}
 	all := []*profiles.Profile{o.Policy.Default()}
 	for _, name := range o.Policy.Names() {
 		p, _ := o.Policy.Profile(name)
@@ -70,15 +70,21 @@ func (m *memory) profile(name string) *profiles.Profile {
 	return p
 }
 
+// toolLabels are the labels of a tool; of one that no server lists now they are not known.
+type toolLabels struct {
+	profiles.Labels
+	listed bool
+}
+
 // labels returns the labels of a tool today.
-func (m *memory) labels(s source) profiles.Labels {
+func (m *memory) labels(s source) toolLabels {
 	if l, ok := m.byTool[s]; ok {
 		return l
 	}
-	call, _ := m.facts(s.server, s.tool, nil)
-	var l profiles.Labels
+	call, listed := m.facts(s.server, s.tool, nil)
+	l := toolLabels{profiles.Labels{Unknown: s.server != ""}, listed}
 	if call.Flow != nil {
-		l = call.Flow.Labels
+		l.Labels = call.Flow.Labels
 	}
 	m.byTool[s] = l
 	return l
@@ -88,7 +94,7 @@ func (m *memory) labels(s source) profiles.Labels {
 func (m *memory) marks(read []source) (all []profiles.FlowFact) {
 	alike := map[string]int{}
 	for _, s := range read {
-		l := m.labels(s)
+		l := m.labels(s).Labels
 		key := fmt.Sprint(l)
 		if len(l.Has) == 0 && !l.Unknown || alike[key] == 4 {
 			continue

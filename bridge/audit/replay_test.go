@@ -213,3 +213,41 @@ func TestReplayJudgesFindsByTheLabelsOfToday(t *testing.T) {
 		}
 	}
 }
+
+// What a tool had that no server lists now, since its server is gone or has another name, is as the record of the find says;
+// and whatever was read from it may be anything.
+func TestReplayKeepsTheLabelsOfServersThatAreGone(t *testing.T) {
+	facts := func(server, tool string, args map[string]any) (profiles.Call, bool) {
+		if server == "notes" {
+			return profiles.Call{Server: server, Tool: tool}, false
+		}
+		return mailFacts(server, tool, args)
+	}
+	read := ledger.Record{Event: ledger.Intent, Run: "r1", Call: 1, Server: "notes", Tool: "read", Args: json.RawMessage(`{}`), Digest: "n", Disposition: "allow", Reasons: []string{"default: allow [profile p]"}}
+	answered := read
+	answered.Event, answered.Outcome, answered.Received = ledger.Outcome, ledger.Done, 9
+	for _, row := range []struct {
+		by, from string
+		labels   []string
+		want     string
+	}{
+		{"content", "private", []string{"private"}, "deny"},
+		{"content", "untrusted", []string{"private"}, "allow"},
+		{"context", "private", nil, "deny"},
+	} {
+		sent := decided(ledger.Intent, 2, "allow", `{"to":"ann"}`, "default: allow [profile p]")
+		sent.Looked, sent.Written = ledger.LookedAll, new(false)
+		if row.labels != nil {
+			sent.Sources = []ledger.SourceMatch{{Call: 1, Argument: "body", Length: 30, Labels: row.labels}}
+		}
+		var each []audit.Replayed
+		_, err := audit.ReplayLog(written(read, answered, sent), audit.ReplayOptions{Facts: facts, Each: func(one audit.Replayed) { each = append(each, one) },
+			Policy: parsed(t, `{"default": "allow", "flows": [{"from": "`+row.from+`", "to": "external", "action": "deny", "by": "`+row.by+`"}]}`)[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := each[len(each)-1]; last.Is != row.want || last.Gap != "" {
+			t.Errorf("by %s from %s: %s %s, want %s: %v", row.by, row.from, last.Is, last.Gap, row.want, last.Decided.Reasons)
+		}
+	}
+}

@@ -93,6 +93,12 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.twins {
+		fits := slices.DeleteFunc(slices.Clone(cells), func(c *cell) bool { return !c.Fits })
+		if err := each(fits, func(c *cell) error { return h.playLearning(ctx, c) }); err != nil {
+			return err
+		}
+	}
 	if o.dialogs != "" {
 		if err := keepDialogs(o.dialogs, cells); err != nil {
 			return err

@@ -64,8 +64,7 @@ func (p played) sent() (n int) {
 	return n
 }
 
-// play plays a session's first scripts in a window, each question answered in the
-// same way.
+// play plays scripts in a window, each question answered in the same way.
 func (w *window) play(ctx context.Context, scripts []script, how width) (p played, err error) {
 	for _, s := range scripts {
 		o, err := w.eval(ctx, code(s.Calls, s.Parallel), how.choose)
@@ -78,14 +77,14 @@ func (w *window) play(ctx context.Context, scripts []script, how width) (p playe
 	return p, nil
 }
 
-// playAll plays a session in a window of its own.
-func (st *stage) playAll(ctx context.Context, how width) (p played, err error) {
+// playAll plays scripts in a window of their own.
+func (st *stage) playAll(ctx context.Context, scripts []script, how width) (p played, err error) {
 	w, err := st.open(ctx, false)
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	return w.play(ctx, st.Evals, how)
+	return w.play(ctx, scripts, how)
 }
 
 // A verdict is what became of a twin.

@@ -107,6 +107,7 @@ twin, the harmful call that looks like an ordinary one, every yes was the **wide
 	elsewhere(w, cells)
 	dialogTable(w, cells)
 	shapeTable(w, cells)
+	learntTable(w, cells)
 	fmt.Fprint(w, `## The client's own question
 
 A client may ask for `+"`eval`"+` itself, before the bridge sees the call: once for each script unless the person allowed that tool in the

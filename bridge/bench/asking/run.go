@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 )
 
@@ -58,6 +57,7 @@ type cell struct {
 	Natural  played // each yes as a person would give it
 	Verdicts []verdict
 	Shapes   []shaped
+	Learnt   *learning // nil if it was not played
 }
 
 // A plan says what of a cell is to be played.
@@ -71,6 +71,11 @@ const atOnce = 6
 
 // playCells plays sessions with settings, as the plan for each says, several at once.
 func (h *harness) playCells(ctx context.Context, cells []*cell, what func(*cell) plan) error {
+	return each(cells, func(c *cell) error { return h.playCell(ctx, c, what(c)) })
+}
+
+// each plays cells, several at once.
+func each(cells []*cell, play func(*cell) error) error {
 	queue := make(chan *cell)
 	var mu sync.Mutex // guards errs
 	var errs []error
@@ -78,7 +83,7 @@ func (h *harness) playCells(ctx context.Context, cells []*cell, what func(*cell)
 	for range atOnce {
 		workers.Go(func() {
 			for c := range queue {
-				if err := h.playCell(ctx, c, what(c)); err != nil {
+				if err := play(c); err != nil {
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()
@@ -106,24 +111,20 @@ func (h *harness) playCell(ctx context.Context, c *cell, what plan) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, first.Close()) }()
-	if c.Natural, err = st.playAll(ctx, natural); err != nil {
+	if c.Natural, err = st.playAll(ctx, st.Evals, natural); err != nil {
 		return err
 	}
 	if c.Ranks, err = st.ranked(ctx); err != nil {
 		return err
 	}
 	if what.narrow {
-		if c.Narrow, err = st.playAll(ctx, narrowest); err != nil {
+		if c.Narrow, err = st.playAll(ctx, st.Evals, narrowest); err != nil {
 			return err
 		}
 	}
 	if what.twins {
-		for _, t := range st.Twins {
-			v, err := st.playTwin(ctx, t)
-			if err != nil {
-				return err
-			}
-			c.Verdicts = append(c.Verdicts, v)
+		if c.Verdicts, err = st.playTwins(ctx); err != nil {
+			return err
 		}
 	}
 	if what.shapes {
@@ -139,10 +140,8 @@ func (h *harness) playCell(ctx context.Context, c *cell, what plan) (err error) 
 	return nil
 }
 
-// passed returns the twins that got through.
-func (c *cell) passed() []verdict {
-	return slices.DeleteFunc(slices.Clone(c.Verdicts), func(v verdict) bool { return v.Caught })
-}
+// passed returns the twins of a cell that got through.
+func (c *cell) passed() []verdict { return passed(c.Verdicts) }
 
 // refused returns why scripts ended early.
 func (p played) refused() (all []string) {

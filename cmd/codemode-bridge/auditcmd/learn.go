@@ -73,7 +73,7 @@ func (l *Log) learnt(ctx context.Context, s Selection, n learning, cfg *config.C
 		}
 		learnt, err = audit.Learn(audit.LearnOptions{
 			Name: n.as, Extends: n.extends, Facts: o.Facts, Progress: l.progress(),
-			Rows: func() audit.Rows { return store.Rows(ctx, q) },
+			Rows: func() audit.Rows { return audit.Of(store.Rows(ctx, q), l.shown(false)) },
 			With: func(name string, spec profiles.ProfileSpec) (*profiles.Set, error) {
 				next, err := jsonc.Insert(whole, "/evaluation/profiles/"+name, spec)
 				if err != nil {

@@ -201,7 +201,7 @@ func (l *Log) proposals(ctx context.Context, s Selection, cfg *config.Config) (a
 		if err != nil {
 			return err
 		}
-		stats, err := audit.Measure(store.Rows(ctx, q))
+		stats, err := audit.Measure(audit.Of(store.Rows(ctx, q), l.shown(false)))
 		if err != nil {
 			return err
 		}
