@@ -99,9 +99,10 @@ pictures: ## draw the pictures of the README anew, from the real thing; needs Ch
 storm: ## three bridges with one database, killed, frozen, cut off and ended at random while calls are made (STORM=15m; it says its STORM_SEED)
 	STORM=$(STORM) $(TEST) -tags real,long -count=1 -timeout 24h -run '^TestStorm$$' -v ./cmd/codemode-bridge
 
-soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, a million random calls decided twice, a million around wider yeses, and minutes of chaos (CHAOS=5m)
+soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, a million random calls decided twice, a million around wider yeses, profiles learnt from half of each session, and minutes of chaos (CHAOS=5m)
 	$(TEST) -count=1 -timeout 60m -run NaiveEvaluator -v ./profiles -rapid.checks=62500
 	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/gate ./bridge/upstream ./sandbox ./cmd/codemode-bridge
+	$(TEST) -tags real,long -count=1 -timeout 60m -run '^TestLongLearnt' -v ./bridge/bench/asking
 
 # Under four minutes, on a machine that does nothing else. `make bench PAGE=docs/engine.md` writes the table there.
 bench: build ## what is promised about speed, beside direct calls of the same minute: a table with targets

@@ -1,4 +1,4 @@
-//go:build real
+//go:build real && long
 
 package main
 
@@ -14,7 +14,7 @@ var notLearnt = map[string]int{"second/backend": 4, "second/day": 3, "triage": 3
 
 // What is learnt from the first half of a session asks rarely in the second, refuses
 // nothing, and lets no twin pass.
-func TestRealLearnt(t *testing.T) {
+func TestLongLearnt(t *testing.T) {
 	h, cells := built(t), cellsFor(t)
 	if err := each(cells, func(c *cell) error { return h.playLearning(t.Context(), c) }); err != nil {
 		t.Fatal(err)
