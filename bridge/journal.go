@@ -60,6 +60,44 @@ func newJournal(run, owner string, limit int64) *journal {
 	return j
 }
 
+// An entry is about a call that was sent or answered.
+type entry = entries.Entry[gate.Past, sandbox.ReplyError]
+
+func decodeEntry(body []byte) (*entry, error) {
+	return entries.Decode[gate.Past, sandbox.ReplyError](body)
+}
+
+// entryOf begins the entry of a call.
+func entryOf(c sandbox.Call) *entry {
+	return &entry{Op: string(c.Op), Name: c.Name, Digest: entries.Digest(c.Args)}
+}
+
+// replyIn is what the script got.
+func replyIn(s *entry, at time.Time) sandbox.Reply {
+	reply := sandbox.Reply{Err: s.Thrown, Time: at}
+	switch {
+	case s.Thrown != nil:
+	case s.Text:
+		text := string(s.Value)
+		reply.Text = &text
+	default:
+		reply.Value = s.Value
+	}
+	return reply
+}
+
+// setReply is its inverse.
+func setReply(s *entry, reply sandbox.Reply) {
+	switch {
+	case reply.Err != nil:
+		s.Thrown = reply.Err
+	case reply.Text != nil:
+		s.Text, s.Value = true, []byte(*reply.Text)
+	default:
+		s.Value = reply.Value
+	}
+}
+
 // answered notes that the script gets an answer.
 func (j *journal) answered(call int, at time.Time) {
 	j.mu.Lock()
@@ -72,7 +110,7 @@ func (j *journal) answered(call int, at time.Time) {
 }
 
 // carry has the turn of a call carry its answer.
-func (j *journal) carry(call int, s *entries.Entry) error {
+func (j *journal) carry(call int, s *entry) error {
 	body, err := s.Encode()
 	if err != nil {
 		return err
@@ -98,7 +136,7 @@ func (j *journal) giveUpLocked() {
 // entries are an entry about a call, with the turns that are not kept, and
 // before them the run's first entry if that is not kept. A journal that has
 // grown too large ends instead: until that is kept, no call goes without it.
-func (j *journal) entries(kind ledger.EntryKind, call int, s *entries.Entry) gate.Entries {
+func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entries {
 	s.Profiles, s.Names = j.profiles(), j.names()
 	opening := j.lockOpening()
 	j.mu.Lock()
@@ -149,7 +187,7 @@ func (j *journal) begin(ctx context.Context, into ledger.Journal) error {
 	if j == nil {
 		return nil
 	}
-	first := j.entries(ledger.Noted, 0, new(entries.Entry))
+	first := j.entries(ledger.Noted, 0, new(entry))
 	err := into.Append(ctx, first.All...)
 	if first.Done != nil {
 		first.Done(err)
@@ -241,7 +279,7 @@ func (j *journal) ending(keep time.Duration, now time.Time, answer []byte) gate.
 		return gate.Entries{}
 	}
 	end := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}
-	noted := new(entries.Entry)
+	noted := new(entry)
 	if answer != nil {
 		noted.Op, noted.Value, keep = entries.AnswerOp, answer, max(keep, keptFor)
 	}
@@ -265,16 +303,16 @@ type callJournal struct {
 
 func (c *callJournal) Lease() int64 { return c.r.journal.lease }
 func (c *callJournal) Asking() gate.Entries {
-	return c.r.journal.entries(ledger.Noted, 0, new(entries.Entry))
+	return c.r.journal.entries(ledger.Noted, 0, new(entry))
 }
 
 func (c *callJournal) Sending() gate.Entries {
-	return c.r.journal.entries(ledger.Sent, c.call.Number, entries.Of(c.call))
+	return c.r.journal.entries(ledger.Sent, c.call.Number, entryOf(c.call))
 }
 
 func (c *callJournal) Ended(got gate.Reply, past gate.Past) gate.Entries {
-	s := entries.Of(c.call)
+	s := entryOf(c.call)
 	s.Past, s.Items = &past, got.(scriptReply).items
-	s.SetReply(got.(scriptReply).Reply)
+	setReply(s, got.(scriptReply).Reply)
 	return c.r.journal.entries(ledger.Replied, c.call.Number, s)
 }

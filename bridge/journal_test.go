@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"codemode-bridge/bridge/entries"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/replay"
@@ -47,14 +46,14 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 		}
 		return all
 	}
-	first := j.entries(ledger.Sent, 1, &entries.Entry{Value: make([]byte, 100)})
+	first := j.entries(ledger.Sent, 1, &entry{Value: make([]byte, 100)})
 	if got := kinds(first); got != "began sent " {
 		t.Fatalf("the first entries are %s", got)
 	}
 	first.Done(nil)
-	waiting := j.entries(ledger.Replied, 1, &entries.Entry{Value: make([]byte, 100)})
+	waiting := j.entries(ledger.Replied, 1, &entry{Value: make([]byte, 100)})
 	overflow := make(chan gate.Entries)
-	go func() { overflow <- j.entries(ledger.Replied, 2, &entries.Entry{Value: make([]byte, 5000)}) }()
+	go func() { overflow <- j.entries(ledger.Replied, 2, &entry{Value: make([]byte, 5000)}) }()
 	select {
 	case e := <-overflow:
 		t.Fatalf("%sgoes before what is being kept", kinds(e))
@@ -66,12 +65,12 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 		t.Fatalf("a journal that is full goes on with %s", got)
 	}
 	end.Done(errors.New("the disk is full"))
-	again := j.entries(ledger.Sent, 3, new(entries.Entry))
+	again := j.entries(ledger.Sent, 3, new(entry))
 	if got := kinds(again) + kinds(j.ending(time.Hour, time.Now(), nil)); got != "ended ended " {
 		t.Errorf("after a write that failed: %s", got)
 	}
 	again.Done(nil)
-	if got := kinds(j.entries(ledger.Sent, 4, new(entries.Entry))) + kinds(j.ending(time.Hour, time.Now(), nil)); got != "" {
+	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.ending(time.Hour, time.Now(), nil)); got != "" {
 		t.Errorf("after its end: %s", got)
 	}
 }
@@ -80,7 +79,7 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 func TestWhatAJournalCarriesIsBounded(t *testing.T) {
 	j := newJournal("r", "one", 1000)
 	for i := range 10 {
-		if err := j.carry(i, &entries.Entry{Value: make([]byte, 200)}); err != nil {
+		if err := j.carry(i, &entry{Value: make([]byte, 200)}); err != nil {
 			t.Fatal(err)
 		}
 		j.answered(i, time.Now())
@@ -97,18 +96,18 @@ func TestWhatAReplayMeetsIsNotKeptAgain(t *testing.T) {
 		j := newJournal("r", "one", 10000)
 		j.open = true
 		j.answered(2, time.Now())
-		if err := j.carry(1, &entries.Entry{Value: make([]byte, 200)}); err != nil {
+		if err := j.carry(1, &entry{Value: make([]byte, 200)}); err != nil {
 			t.Fatal(err)
 		}
 		j.answered(1, time.Now())
 		if !early {
 			j.replayed(2)
 		}
-		sent := j.entries(ledger.Sent, 3, new(entries.Entry))
+		sent := j.entries(ledger.Sent, 3, new(entry))
 		sent.Done(nil)
 		j.answered(3, time.Now())
 		j.replayed(2)
-		s, err := entries.Decode(j.entries(ledger.Sent, 4, new(entries.Entry)).All[0].Body)
+		s, err := decodeEntry(j.entries(ledger.Sent, 4, new(entry)).All[0].Body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ type past struct {
 
 // A pastCall is a call that was made then.
 type pastCall struct {
-	*entries.Entry
+	*entry
 	answered bool // else it was only sent
 }
 
@@ -64,7 +64,7 @@ func (p past) further(all []ledger.JournalEntry) (past, error) {
 			}
 			p.names, p.policy = (*sandbox.Names)(names), policy
 		case ledger.Sent, ledger.Replied, ledger.Noted:
-			s, err := entries.Decode(e.Body)
+			s, err := decodeEntry(e.Body)
 			if err != nil {
 				return p, err
 			}
@@ -84,7 +84,7 @@ func (p past) further(all []ledger.JournalEntry) (past, error) {
 				if len(t.Answer) == 0 {
 					continue
 				}
-				answer, err := entries.Decode(t.Answer)
+				answer, err := decodeEntry(t.Answer)
 				if err != nil {
 					return p, err
 				}
@@ -150,12 +150,12 @@ func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle 
 		}
 	}
 	if known.Past == nil && p.r.journal != nil { // its answer travels with its turn again
-		if err := p.r.journal.carry(c.Number, known.Entry); err != nil {
+		if err := p.r.journal.carry(c.Number, known.entry); err != nil {
 			return err
 		}
 	}
 	p.r.count(0, 1)
-	settle(known.Reply(at))
+	settle(replyIn(known.entry, at))
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/entries"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/lifecycle"
 )
@@ -106,7 +105,7 @@ func (l *leases) answeredUnowned(ctx context.Context, since time.Time) (last []a
 // leaveInJournal releases the lease of a suspended run. An [approval.StoppedError]
 // says that it is to end instead: another bridge wanted that in the same moment.
 func (l *leases) leaveInJournal(ctx context.Context, r *run) error {
-	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entries.Entry))); err != nil {
+	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entry))); err != nil {
 		return err
 	}
 	until := l.o.Now().Add(l.o.Gate.View().Profiles.PausedFor())

@@ -378,8 +378,8 @@ func TestWhatChangesMeanwhile(t *testing.T) {
 				{Name: "b", Tools: []catalog.Definition{{Name: "echo", Input: any}}}})}
 		}, asks: true, want: `"result":"{\"n\":2}"`},
 		"another release": {then: otherRelease, want: "it began in engine 0"},
-		"the arguments":   {then: reads(func(s *entries.Entry) { s.Digest = entries.Digest([]byte(`{"n":9}`)) }), want: "call 1 of b__echo has other arguments"},
-		"the call":        {then: reads(func(s *entries.Entry) { s.Name = "b__other" }), want: `was tool \"b__other\", and is tool \"b__echo\" now`},
+		"the arguments":   {then: reads(func(s *entry) { s.Digest = entries.Digest([]byte(`{"n":9}`)) }), want: "call 1 of b__echo has other arguments"},
+		"the call":        {then: reads(func(s *entry) { s.Name = "b__other" }), want: `was tool \"b__other\", and is tool \"b__echo\" now`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet()
@@ -426,14 +426,14 @@ func (j altered) Read(ctx context.Context, run string) (ledger.JournaledRun, []l
 }
 
 // reads makes a bridge read the entry of the first call otherwise.
-func reads(change func(*entries.Entry)) func(*Options) {
+func reads(change func(*entry)) func(*Options) {
 	return func(o *Options) {
 		o.Journal = altered{o.Journal, func(all []ledger.JournalEntry) {
 			for i, e := range all {
 				if e.Kind != ledger.Replied || e.Call != 1 {
 					continue
 				}
-				s, err := entries.Decode(e.Body)
+				s, err := decodeEntry(e.Body)
 				if err != nil {
 					panic(err)
 				}

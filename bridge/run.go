@@ -13,7 +13,6 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/elicit"
-	"codemode-bridge/bridge/entries"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/lifecycle"
@@ -301,7 +300,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call, known replay.Found) (sa
 	case sandbox.OpTool, sandbox.OpRaw:
 		return r.pass(ctx, c, call)
 	}
-	s, reply := entries.Of(c), sandbox.Reply{}
+	s, reply := entryOf(c), sandbox.Reply{}
 	if err == nil {
 		reply, err = r.serveLocal(ctx, c, call, s)
 	}
@@ -312,7 +311,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call, known replay.Found) (sa
 		reply = sandbox.Reply{Err: thrown(err, r.gate.TraceID)}
 	}
 	if r.journal != nil {
-		s.SetReply(reply)
+		setReply(s, reply)
 		if err := r.journal.carry(c.Number, s); err != nil {
 			return sandbox.Reply{}, err
 		}
@@ -371,7 +370,7 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply
 
 // serveLocal answers a call of what this session has. What a replay must do
 // besides answering is put into s.
-func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entries.Entry) (sandbox.Reply, error) {
+func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entry) (sandbox.Reply, error) {
 	switch c.Op {
 	case sandbox.OpRun:
 		script, err := r.runner.o.Gate.Saved(ctx, r.gate, call)

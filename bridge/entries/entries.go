@@ -8,28 +8,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/replay"
-	"codemode-bridge/sandbox"
 )
 
 // An Entry is about a call that was sent or answered. It is written as a head, in
 // JSON, and behind it the turns since the entry before (package replay), and what the
-// script got, if it was answered: Value.
-type Entry struct {
+// script got, if it was answered: Value. P is what a call that passed the gate leaves in
+// its run, and E an error that a script gets.
+type Entry[P, E any] struct {
 	Op     string `json:"op,omitempty"` // or AnswerOp
 	Name   string `json:"name,omitempty"`
 	Digest string `json:"digest,omitempty"` // of the arguments
 
-	Past   *gate.Past          `json:"past,omitempty"` // of calls that passed the gate
-	Text   bool                `json:"text,omitempty"` // Value is a text, not JSON
-	Thrown *sandbox.ReplyError `json:"thrown,omitempty"`
-	Items  []handles.Kept      `json:"items,omitempty"` // that its handles stand for
-	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
+	Past   *P              `json:"past,omitempty"` // of calls that passed the gate
+	Text   bool            `json:"text,omitempty"` // Value is a text, not JSON
+	Thrown *E              `json:"thrown,omitempty"`
+	Items  []handles.Kept  `json:"items,omitempty"` // that its handles stand for
+	Media  json.RawMessage `json:"media,omitempty"` // that the call attached to the run's answer
 
 	First    int                        `json:"first,omitempty"`  // the place of the first of
 	Packed   int                        `json:"packed,omitempty"` // so many bytes of turns
@@ -42,7 +40,7 @@ type Entry struct {
 }
 
 // Encode writes an entry: the head's length, the head as JSON, the turns, the value.
-func (s *Entry) Encode() ([]byte, error) {
+func (s *Entry[P, E]) Encode() ([]byte, error) {
 	s.Packed = len(s.PackedTurns)
 	head, err := json.Marshal(s)
 	if err != nil {
@@ -59,13 +57,13 @@ const AnswerOp = "answer"
 var ErrEntry = errors.New("an entry of the journal cannot be read")
 
 // Decode is the inverse of [Entry.Encode].
-func Decode(body []byte) (*Entry, error) {
+func Decode[P, E any](body []byte) (*Entry[P, E], error) {
 	n, used := binary.Uvarint(body)
 	if used <= 0 || n > uint64(len(body)-used) {
 		return nil, ErrEntry
 	}
 	body = body[used:]
-	s := new(Entry)
+	s := new(Entry[P, E])
 	if err := json.Unmarshal(body[:n], s); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrEntry, err)
 	}
@@ -80,37 +78,11 @@ func Decode(body []byte) (*Entry, error) {
 }
 
 // ReadTurns appends the entry's turns to those that are known.
-func (s *Entry) ReadTurns(known []replay.Turn) ([]replay.Turn, error) {
+func (s *Entry[P, E]) ReadTurns(known []replay.Turn) ([]replay.Turn, error) {
 	if s.Turns != nil && s.First <= len(known) {
 		return append(known, s.Turns[min(len(s.Turns), len(known)-s.First):]...), nil
 	}
 	return replay.ReadTurns(known, s.First, s.PackedTurns)
-}
-
-// Reply is what the script got.
-func (s *Entry) Reply(at time.Time) sandbox.Reply {
-	reply := sandbox.Reply{Err: s.Thrown, Time: at}
-	switch {
-	case s.Thrown != nil:
-	case s.Text:
-		text := string(s.Value)
-		reply.Text = &text
-	default:
-		reply.Value = s.Value
-	}
-	return reply
-}
-
-// SetReply is its inverse.
-func (s *Entry) SetReply(reply sandbox.Reply) {
-	switch {
-	case reply.Err != nil:
-		s.Thrown = reply.Err
-	case reply.Text != nil:
-		s.Text, s.Value = true, []byte(*reply.Text)
-	default:
-		s.Value = reply.Value
-	}
 }
 
 // Digest names a call's arguments as the script's runtime wrote them.
@@ -120,9 +92,4 @@ func Digest(raw json.RawMessage) string {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
-}
-
-// Of begins the entry of a call.
-func Of(c sandbox.Call) *Entry {
-	return &Entry{Op: string(c.Op), Name: c.Name, Digest: Digest(c.Args)}
 }

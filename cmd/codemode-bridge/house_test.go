@@ -72,7 +72,7 @@ var table = map[string][]string{
 	"bridge/documents":     {"bridge/atomicfile", "bridge/filelock", "bridge/watch"},
 	"bridge/doctor":        {"bridge/canon", "bridge/certificate", "bridge/clients", "bridge/knownview", "bridge/lines", "bridge/login", "bridge/setup", "bridge/upstream", "profiles/known"},
 	"bridge/elicit":        {"bridge/approval", "bridge/canon", "bridge/upstream"},
-	"bridge/entries":       {"bridge/catalog", "bridge/gate", "bridge/handles", "bridge/replay", "sandbox"},
+	"bridge/entries":       {"bridge/catalog", "bridge/handles", "bridge/replay"},
 	"bridge/enrolment":     {"bridge/atomicfile", "bridge/enrolment/wire", "bridge/filelock", "bridge/ledger"},
 	"bridge/evalview":      {"bridge/canon"},
 	"bridge/filelock":      {},
