@@ -284,7 +284,7 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 // waitUntil returns when what a test waits for has come.
 func waitUntil(t testing.TB, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come")
 		}

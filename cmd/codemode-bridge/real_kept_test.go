@@ -37,7 +37,7 @@ func (m keptMachine) run(args ...string) string {
 // says waits until a command says the words.
 func (m keptMachine) says(words string, args ...string) {
 	m.t.Helper()
-	for until := time.Now().Add(30 * time.Second); ; {
+	for until := time.Now().Add(2 * time.Minute); ; {
 		out := m.run(args...)
 		if strings.Contains(out, words) {
 			return
