@@ -188,10 +188,11 @@ func (j *journal) begin(ctx context.Context, into ledger.Journal) error {
 		return nil
 	}
 	first := j.entries(ledger.Noted, 0, new(entry))
-	err := into.Append(ctx, first.All...)
-	if first.Done != nil {
-		first.Done(err)
+	if len(first.All) == 0 { // it is too large for a journal
+		return nil
 	}
+	err := into.Append(ctx, first.All...)
+	first.Done(err)
 	return err
 }
 
@@ -302,6 +303,7 @@ type callJournal struct {
 }
 
 func (c *callJournal) Lease() int64 { return c.r.journal.lease }
+
 func (c *callJournal) Asking() gate.Entries {
 	return c.r.journal.entries(ledger.Noted, 0, new(entry))
 }

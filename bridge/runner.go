@@ -69,7 +69,10 @@ func (rn *runner) start(ctx context.Context, sess *session, o gate.Origin, princ
 	}, names)
 	var err error
 	if r.gate, err = rn.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err == nil && r.fetched {
-		err = errors.Join(r.journal.begin(r.ctx, rn.o.Journal), r.gate.Flush(r.ctx)) // whoever starts it is told its id at once
+		err = r.gate.Flush(r.ctx) // whoever starts it is told its id at once
+	}
+	if err == nil && r.fetched {
+		err = r.journal.begin(r.ctx, rn.o.Journal) // and may come back for it when this bridge is gone
 	}
 	if err != nil {
 		r.trace.End(ledger.Stopped)
