@@ -476,7 +476,7 @@ func TestARunThatNobodyHoldsExpires(t *testing.T) {
 	if !strings.Contains(out, `"paused"`) {
 		t.Fatalf("got %s", out)
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	for b.Running() > 0 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -368,7 +368,7 @@ func (n *neighbourhood) newScript(id int) string {
 
 // ask has a client call a tool, and reads what it gets.
 func (n *neighbourhood) ask(c *mcp.ClientSession, tool string, args map[string]any, then func(text string)) {
-	ctx, cancel := context.WithTimeout(n.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(n.ctx, 3*time.Minute)
 	n.wait.Go(func() {
 		defer cancel()
 		res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
@@ -22,6 +23,7 @@ import (
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
+	"codemode-bridge/sandbox/racing"
 	"codemode-bridge/sandbox/worker"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -117,7 +119,7 @@ func newBench(t testing.TB, spec profiles.Spec, change ...func(*Options)) *bench
 	}}
 	pool, err := sandbox.NewPool(sandbox.Options{
 		Command: func() *exec.Cmd {
-			c := exec.Command(os.Args[0])
+			c := exec.Command(racing.Program())
 			c.Env = []string{workerVariable + "=1"}
 			return c
 		},
@@ -128,7 +130,8 @@ func newBench(t testing.TB, spec profiles.Spec, change ...func(*Options)) *bench
 		t.Fatal(err)
 	}
 	approvers := new(atomic.Bool)
-	g := gate.New(newView(t, spec), gate.Options{Caller: up, Reader: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}, Approvers: approvers.Load})
+	g := gate.New(newView(t, spec), gate.Options{Caller: up, Reader: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}, Approvers: approvers.Load,
+		Broker: approval.New(approval.Options{Gather: time.Minute})}) // however slow the machine: scripts say when no further calls come
 	o := Options{Gate: g, Pool: pool, Upstreams: up, Version: "test", Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)

@@ -30,7 +30,7 @@ func (b *bench) asked(t *testing.T) approval.StoredRequest {
 		}
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Fatal("nobody is asked")
 		}
 	}
@@ -62,7 +62,7 @@ func (b *bench) result(t *testing.T, id string) string {
 		}
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Fatalf("run %s does not end: %+v", id, st)
 		}
 	}

@@ -233,11 +233,11 @@ func (w *world) made() []string {
 	return all
 }
 
-// orderly and racing scripts are random: sequences, branches, loops, calls at
+// orderly and racy scripts are random: sequences, branches, loops, calls at
 // once, timers, clocks and dice in the arguments, and errors that are caught.
 // What an orderly one does is independent of which of two answers comes first.
 func orderly(t *rapid.T) string { return randomScript(t, 6) }
-func racing(t *rapid.T) string  { return randomScript(t, 8) }
+func racy(t *rapid.T) string    { return randomScript(t, 8) }
 
 func randomScript(t *rapid.T, kinds int) string {
 	n := 0
@@ -501,11 +501,11 @@ func TestRunsOutliveTheirBridges(t *testing.T) {
 
 func outliveAll(t *testing.T, scripts, most int) {
 	for i := range scripts {
-		for name, kind := range map[string]func(*rapid.T) string{"orderly": orderly, "racing": racing} {
+		for name, kind := range map[string]func(*rapid.T) string{"orderly": orderly, "racy": racy} {
 			t.Run(fmt.Sprintf("%s-%d", name, i), func(t *testing.T) {
 				seed := rand.Int()
 				t.Logf("seed %d", seed)
-				outlives(t, rapid.Custom(kind).Example(seed), most, name == "racing")
+				outlives(t, rapid.Custom(kind).Example(seed), most, name == "racy")
 			})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"codemode-bridge/bridge/storetest"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,7 +51,7 @@ func newFleet() *fleet {
 // broker makes the broker of one of them, which is of a configuration; without a
 // name, of another program that answers.
 func (f *fleet) broker(store approval.Store, name, configuration string) *approval.Broker {
-	return approval.New(approval.Options{Store: store, Bridge: name, Configuration: configuration, Gone: f.isGone, Approvers: func() *approval.Approvers { return f.people }})
+	return approval.New(approval.Options{Store: store, Bridge: name, Configuration: configuration, Gather: time.Minute, Gone: f.isGone, Approvers: func() *approval.Approvers { return f.people }})
 }
 
 // bridge adds a bridge to the fleet.
@@ -96,7 +96,7 @@ func (f *fleet) open(t testing.TB, n int) []approval.StoredRequest {
 		}
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Fatalf("%d requests are open, not %d", len(all), n)
 		}
 	}
@@ -108,7 +108,7 @@ func (f *fleet) answer(t testing.TB, e approval.StoredRequest, v approval.Verdic
 	desk := f.broker(f.requests, "", e.ConfigurationID())
 	_, err := desk.Settle(t.Context(), e.ID, e.Digest(), f.signed(t, e, v))
 	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		_, err = desk.Outcome(ctx, e.ID, brought.ID)
 	}
@@ -624,7 +624,7 @@ func TestARunOnItsWayIsPutOff(t *testing.T) {
 	f := newFleet()
 	id := f.endsAsking(t, pauses, 2)
 	pool, err := sandbox.NewPool(sandbox.Options{MaxWorkers: 1, Command: func() *exec.Cmd {
-		c := exec.Command(os.Args[0])
+		c := exec.Command(racing.Program())
 		c.Env = []string{workerVariable + "=1"}
 		return c
 	}})

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -145,7 +145,7 @@ func newInquisition(t *testing.T, era upstream.Protocol, spec profiles.Spec, cha
 		t.Fatal(err)
 	}
 	pool, err := sandbox.NewPool(sandbox.Options{Command: func() *exec.Cmd {
-		c := exec.Command(os.Args[0])
+		c := exec.Command(racing.Program())
 		c.Env = []string{workerVariable + "=1"}
 		return c
 	}})

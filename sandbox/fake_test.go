@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"codemode-bridge/sandbox/racing"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 
 // again returns a command that starts this binary with arguments.
 func again(args ...string) func() *exec.Cmd {
-	return func() *exec.Cmd { return exec.Command(os.Args[0], args...) }
+	return func() *exec.Cmd { return exec.Command(racing.Program(), args...) }
 }
 
 // A fake speaks the worker's end of the wire, badly if asked to. The first

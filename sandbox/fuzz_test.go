@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codemode-bridge/sandbox/racing"
 )
 
 // A grammar writes scripts from bytes: each choice takes the next byte, so
@@ -108,7 +110,7 @@ func newHunter(t testing.TB) *hunter {
 
 func (h *hunter) hunt(t testing.TB, source string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	_, err := h.s.Run(ctx, Script{Source: source, Names: tools}, new(nobody))
 	var script *ScriptError
@@ -132,7 +134,7 @@ func (h *nobody) Call(ctx context.Context, c Call, settle func(Reply)) {
 // FuzzScripts makes scripts of a grammar. The worker may die of one, of a
 // limit; the parent never does.
 func FuzzScripts(f *testing.F) {
-	if raceDetector {
+	if racing.On {
 		f.Skip("the race detector itself needs more memory than a worker gets here")
 	}
 	random := rand.New(rand.NewPCG(3, 4))
@@ -149,7 +151,7 @@ func FuzzScripts(f *testing.F) {
 
 // FuzzSource takes the bytes themselves for a script.
 func FuzzSource(f *testing.F) {
-	if raceDetector {
+	if racing.On {
 		f.Skip("the race detector itself needs more memory than a worker gets here")
 	}
 	for _, s := range []string{"return 1", "a => (a = 1) => 2", "```js\nreturn 1\n```", "\ufeff#!/x\nlet a: T<1> = `${b}`", "for await (x of y) {}", "<a>{b}</a>", "/(?=(a+)+)\\1/u", "\x00\xff"} {

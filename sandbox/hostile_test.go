@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codemode-bridge/sandbox/racing"
 )
 
 // testdata/hostile holds scripts that attack the sandbox, by kind of attack.
@@ -166,7 +168,7 @@ func TestHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("most of these run into a limit")
 	}
-	if raceDetector {
+	if racing.On {
 		t.Skip("the race detector itself needs more memory than a worker gets here")
 	}
 	list := attacks(t)

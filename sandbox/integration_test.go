@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
 	"codemode-bridge/sandbox/worker"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ var tools = &Names{Revision: "1", Names: []string{"echo__say", "echo__wait"}, Se
 
 func eval(t testing.TB, s *Session, source string, host Host) (Result, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if host == nil {
 		host = &recorder{}
@@ -105,7 +106,7 @@ func TestRealWorker(t *testing.T) {
 
 // A script that does not keep its answers may get any number of them.
 func TestAnswersAreNotKept(t *testing.T) {
-	if raceDetector {
+	if racing.On {
 		t.Skip("the race detector itself needs more memory than a worker gets here")
 	}
 	answersAreNotKept(t, 24)
@@ -155,7 +156,7 @@ func TestRealWorkerDies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each of these runs into a limit")
 	}
-	if raceDetector {
+	if racing.On {
 		t.Skip("the race detector itself needs more memory than a worker gets here")
 	}
 	pool := workers(t, Options{Limits: Limits{Heap: 64 << 20}})

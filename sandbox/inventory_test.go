@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"codemode-bridge/sandbox/racing"
 )
 
 // walkScript lists every property that can be reached from the global object
@@ -169,7 +171,7 @@ return [timer, Math.random(), Date.now(), [3, 1, 2].sort().map(String), typeof i
 // behind what it can, and the second finds the world as the very first run did.
 func TestRunsShareNothing(t *testing.T) {
 	pairs := 1000
-	if testing.Short() || raceDetector {
+	if testing.Short() || racing.On {
 		pairs = 50
 	}
 	pool := workers(t, Options{})

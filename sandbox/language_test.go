@@ -58,7 +58,7 @@ func TestLanguage(t *testing.T) {
 		name, _ := filepath.Rel(root, path)
 		t.Run(filepath.ToSlash(name), func(t *testing.T) {
 			head := scriptHead(string(source))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			r, err := s.Run(ctx, Script{Source: string(source), Names: names, Input: json.RawMessage(head["input"])},
 				&scriptedHost{tools: tools, calls: map[string]int{}})

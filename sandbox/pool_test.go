@@ -79,7 +79,7 @@ func fakes(t testing.TB, o Options) *Pool {
 
 func play(t testing.TB, s *Session, source string, host Host) (Result, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if host == nil {
 		host = &recorder{}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -21,7 +22,7 @@ func TestEightMemoryBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills memory")
 	}
-	if raceDetector {
+	if racing.On {
 		t.Skip("the race detector itself needs more memory than a worker gets here")
 	}
 	pool := workers(t, Options{Limits: Limits{CPU: time.Minute, Heap: 32 << 20}})

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"codemode-bridge/sandbox/racing"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -144,6 +146,7 @@ func TestProblems(t *testing.T) {
 // Whatever the entries are: an edit that passes as no looser gives nobody anything that they did not
 // have; eval is the same profile for them, or they have lost it.
 func TestLooserMissesNothing(t *testing.T) {
+	racing.Alone(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) (some []string) {
 		for _, one := range from {

@@ -1,6 +1,9 @@
 package approval
 
-import "log/slog"
+import (
+	"log/slog"
+	"time"
+)
 
 // Options configure a broker. The zero value suits one process whose requests
 // end with it.
@@ -28,6 +31,10 @@ type Options struct {
 	// Asked, if not nil, hears of each request when it is put to people. It
 	// must neither block nor call the broker.
 	Asked func(Request)
+	// Gather is how long people are not asked after a call because further ones of its
+	// script may come, if the script does not say that none will; 0 means 150 ms.
+	// They are asked after twenty times as long in any case.
+	Gather time.Duration
 	// Logger gets the errors of the store that no caller can be told of; nil means
 	// no log.
 	Logger *slog.Logger
@@ -36,6 +43,9 @@ type Options struct {
 func (o Options) orDefaults() Options {
 	if o.Store == nil {
 		o.Store = new(Memory)
+	}
+	if o.Gather == 0 {
+		o.Gather = gather
 	}
 	if o.Separate == nil {
 		o.Separate = func() bool { return false }

@@ -163,7 +163,7 @@ func (qs *questions) gathered(w *waitingCall, calls int) time.Duration {
 			first, last = earliest(first, other.since), latest(last, other.since)
 		}
 	}
-	left := min(last.Add(gatherGap).Sub(now), first.Add(gatherMost).Sub(now))
+	left := min(last.Add(qs.o.Gather).Sub(now), first.Add(gatherMost*qs.o.Gather).Sub(now))
 	if calls >= 0 && left > 0 && (calls == 0 || qs.waiting(run) < calls) {
 		return left
 	}
@@ -174,11 +174,11 @@ func (qs *questions) gathered(w *waitingCall, calls int) time.Duration {
 	return 0
 }
 
-// How long people are not asked because further calls of the same script may come,
-// if it does not say that none will: since the last one, and in all.
+// How long people are not asked because further calls of the same script may come:
+// see [Options.Gather].
 const (
-	gatherGap  = 150 * time.Millisecond
-	gatherMost = 3 * time.Second
+	gather     = 150 * time.Millisecond
+	gatherMost = 20
 )
 
 func earliest(a, b time.Time) time.Time {

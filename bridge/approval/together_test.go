@@ -142,9 +142,9 @@ func TestWhenPeopleAreAsked(t *testing.T) {
 		want  time.Duration
 	}{
 		"one call":                            {1, 0, 0},
-		"it goes on":                          {0, 0, gatherGap},
-		"a timer runs besides":                {2, 0, gatherGap},
-		"it goes on with one after the other": {0, gatherGap - instant, gatherMost},
+		"it goes on":                          {0, 0, gather},
+		"a timer runs besides":                {2, 0, gather},
+		"it goes on with one after the other": {0, gather - instant, gatherMost * gather},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox/racing"
 )
 
 // officeKnown is what is known of the office's tools.
@@ -229,6 +230,7 @@ func TestLearnBesideATemplate(t *testing.T) {
 // Whatever was recorded, the profile that is learnt lets no call pass that was refused, and none that is known to have been done
 // is denied.
 func TestLearntProfileLetsNothingRefusedPass(t *testing.T) {
+	racing.Alone(t)
 	t.Parallel()
 	refused, allowed := 0, 0
 	for i, set := range officePolicies(t) {

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/workspace"
 	"codemode-bridge/profiles"
 	"codemode-bridge/profiles/known"
+	"codemode-bridge/sandbox/racing"
 )
 
 // A logbook keeps the records that a gate writes, as a store would give them back.
@@ -200,6 +201,7 @@ func play(t testing.TB, set *profiles.Set, r *rand.Rand, plain bool) (*logbook, 
 // What the very policy that wrote a log decides on it anew is what was decided. Where the log shows everything, it is
 // known of each call.
 func TestReplayByTheSamePolicyChangesNothing(t *testing.T) {
+	racing.Alone(t)
 	t.Parallel()
 	for i, set := range officePolicies(t) {
 		for seed := range uint64(12) {
@@ -232,6 +234,7 @@ func TestReplayByTheSamePolicyChangesNothing(t *testing.T) {
 // What a replay says of a call is what the other policy would have decided: the same calls are made under it, too. Where it
 // says that this cannot be known, something is missing: a log that says what was looked for, and shows every value, has no gaps.
 func TestReplayByAnotherPolicyIsRight(t *testing.T) {
+	racing.Alone(t)
 	t.Parallel()
 	const looks = `"flows": [{"from": "none", "to": "external", "action": "ask", "by": "content"}, {"from": "none", "to": "external", "action": "ask", "by": "context"}]`
 	logs := parsed(t, `{"default": "allow"}`, `{"default": "allow", `+looks+`}`)

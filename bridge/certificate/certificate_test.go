@@ -133,7 +133,7 @@ func TestWatch(t *testing.T) {
 	var watching sync.WaitGroup
 	watching.Go(func() { f.Watch(ctx, slog.New(slog.NewTextHandler(said, nil))) })
 	mcphttptest.Certificate(t, dir, 2, until)
-	for deadline := time.Now().Add(30 * time.Second); !f.Expires().Equal(until); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !f.Expires().Equal(until); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is not taken over:\n%s", said)
 		}

@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox/racing"
 )
 
 // What a wider yes covers is decided twice: by the product, and by a naive reader who has only read
@@ -579,6 +580,7 @@ func decided(r *approval.Request, change func(*profiles.Decision)) {
 
 // Make soak has this play a million calls.
 func TestGrantsAgainstTheNaiveReader(t *testing.T) {
+	racing.Alone(t)
 	dealAround(t, rand.New(rand.NewPCG(16, 2)), 8_000)
 }
 

@@ -7,12 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
+
 	"pgregory.net/rapid"
 )
 
 // A summary is small whatever the result is made of, and the path that it
 // names as an example can be read.
 func TestSummariesAreSmall(t *testing.T) {
+	racing.Alone(t)
 	wide := func(depth int) any { return nil }
 	wide = func(depth int) any {
 		if depth == 0 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -137,6 +139,7 @@ func FuzzWalk(f *testing.F) {
 
 // A part of a large value costs little, however often it is read.
 func TestReadingAPartKeepsNothing(t *testing.T) {
+	racing.Alone(t)
 	h := New(time.Now)
 	large := "[" + strings.Repeat(`{"a":1},`, 200_000) + `{"a":2}]`
 	id := h.Put(Item{Kind: "result", JSON: json.RawMessage(large)}).Handle

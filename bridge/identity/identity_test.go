@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -378,6 +379,7 @@ func TestOneQuestionPerToken(t *testing.T) {
 }
 
 func TestKeptAnswersAreBounded(t *testing.T) {
+	racing.Alone(t)
 	f := newFake(t)
 	n := newIntrospector(f.options(), nil)
 	for i := range 2*maxAnswers + 10 {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codemode-bridge/sandbox/racing"
 )
 
 // huge is a record all of whose texts have 3.9 MB, but for Script and Preview.
@@ -30,6 +32,7 @@ func huge() Record {
 }
 
 func TestTextsOfRecordsAreBounded(t *testing.T) {
+	racing.Alone(t)
 	r := huge()
 	body, err := Encode(r, time.Now)
 	if err != nil {

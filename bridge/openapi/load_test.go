@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
+
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 )
@@ -101,6 +103,7 @@ func aliases() string {
 }
 
 func TestLargeDocument(t *testing.T) {
+	racing.Alone(t)
 	path := write(t, filepath.Join(t.TempDir(), "it.json"), minimal+strings.Repeat(" ", maxDocument))
 	if _, err := New(t.Context(), Options{Document: path, BaseURL: "https://example.com"}); err == nil || !strings.Contains(err.Error(), "larger than 32 MB") {
 		t.Errorf("got %v", err)
@@ -197,6 +200,7 @@ func TestStamp(t *testing.T) {
 // A document of a thousand operations whose schemas all refer to each other makes
 // tools of a reasonable size.
 func TestManyOperations(t *testing.T) {
+	racing.Alone(t)
 	const n = 1000
 	paths, schemas := map[string]any{}, map[string]any{}
 	ref := func(i int) map[string]any {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -386,6 +387,7 @@ var wideLoosenings = map[string]turn{
 
 // Each of them waits.
 func TestLooseningsOfEveryKeyAreHeld(t *testing.T) {
+	racing.Alone(t)
 	t.Parallel()
 	for _, row := range []struct {
 		first text

@@ -89,7 +89,7 @@ func goesOn(t *testing.T, db *DB) {
 // until waits for a condition that another goroutine or process makes true.
 func until(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a minute passed")
 		}

@@ -168,7 +168,7 @@ func watching(t *testing.T, dir string, o WatchOptions) (next func() string) {
 		select {
 		case text := <-told:
 			return text
-		case <-time.After(20 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Fatal("nothing was told")
 			return ""
 		}

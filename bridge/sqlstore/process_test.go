@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/sandbox/racing"
 )
 
 // The test binary is also the other process: this variable holds its part and
@@ -63,11 +64,7 @@ var masterLog struct {
 // child returns a command that plays a part.
 func child(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(racing.Program())
 	cmd.Env = append(os.Environ(), part+"="+strings.Join(args, "\x1f"))
 	return cmd
 }

@@ -562,7 +562,7 @@ func TestGivingUp(t *testing.T) {
 // until waits for a condition that another goroutine makes true.
 func until(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a minute passed")
 		}

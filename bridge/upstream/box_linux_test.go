@@ -20,6 +20,7 @@ import (
 
 	"codemode-bridge/bridge/upstream/npm"
 	"codemode-bridge/sandbox/confine"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func boxed(t testing.TB, s script) (spec Spec, folder string) {
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	spec = s.stdio(t)
 	spec.Env["FAKE_FOLDER"] = folder
-	spec.Box = &Box{Box: confine.Box{Write: []string{folder}}, Launcher: os.Args[0]}
+	spec.Box = &Box{Box: confine.Box{Write: []string{folder}}, Launcher: racing.Program()}
 	return spec, folder
 }
 
@@ -48,7 +49,7 @@ var whole = sync.OnceValue(func() string {
 	if os.Getenv(withoutNamespaces) != "" {
 		return "" // that is what is tested
 	}
-	p, err := confine.Box{}.Start(os.Args[0], func() *exec.Cmd { return exec.Command("/bin/true") })
+	p, err := confine.Box{}.Start(racing.Program(), func() *exec.Cmd { return exec.Command("/bin/true") })
 	if err != nil {
 		return err.Error()
 	}
@@ -285,7 +286,7 @@ const withoutNamespaces = "UPSTREAM_WITHOUT_NAMESPACES"
 func TestRequiredBox(t *testing.T) {
 	spec, folder := boxed(t, script{})
 	if os.Getenv(withoutNamespaces) == "" {
-		again := exec.Command(os.Args[0], "-test.run=^TestRequiredBox$", "-test.v")
+		again := exec.Command(racing.Program(), "-test.run=^TestRequiredBox$", "-test.v")
 		again.Env = append(os.Environ(), withoutNamespaces+"=1")
 		again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
 			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}}
@@ -301,7 +302,7 @@ func TestRequiredBox(t *testing.T) {
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		t.Fatal(err)
 	}
-	spec.Box.Read = []string{filepath.Dir(os.Args[0])}
+	spec.Box.Read = []string{filepath.Dir(racing.Program())}
 	spec.Box.Net.Hosts = []confine.Host{{Name: "api.example.com", Port: 443}}
 	spec.Box.Require = true
 	log := &lockedText{}
@@ -368,7 +369,7 @@ func TestFetching(t *testing.T) {
 		"modules=$npm_config_cache/_npx/abc0/node_modules; mkdir -p $modules/.bin $modules/fake\n" +
 		"echo '{\"bin\":{\"fake\":\"x\"}}' > $modules/fake/package.json\n" +
 		"echo x > " + folder + "/outside; env > $npm_config_cache/env\n" +
-		"printf '#!/bin/sh\\nexec " + os.Args[0] + "\\n' > $modules/.bin/fake; chmod +x $modules/.bin/fake; echo $modules/.bin\n"
+		"printf '#!/bin/sh\\nexec " + racing.Program() + "\\n' > $modules/.bin/fake; chmod +x $modules/.bin/fake; echo $modules/.bin\n"
 	programs := filepath.Join(folder, "bin")
 	store := filepath.Join(folder, "store") // not in what the server may write
 	for _, dir := range []string{programs, store, filepath.Join(folder, "write")} {
@@ -381,7 +382,7 @@ func TestFetching(t *testing.T) {
 	}
 	spec.Command, spec.Args = "npx", []string{"-y", "fake@1.0.0"}
 	spec.Env["SECRET"] = "canary"
-	spec.Box.Write, spec.Box.Read, spec.Box.Store = []string{filepath.Join(folder, "write")}, []string{filepath.Dir(os.Args[0])}, store
+	spec.Box.Write, spec.Box.Read, spec.Box.Store = []string{filepath.Join(folder, "write")}, []string{filepath.Dir(racing.Program())}, store
 	environ := []string{"PATH=" + programs + ":/usr/bin:/bin", "HOME=" + folder + "/home"}
 	fails := filepath.Join(store, "npm", "fail")
 	runs := func() int {
@@ -469,7 +470,7 @@ func TestThroughProxy(t *testing.T) {
 		c.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\nhello"))
 	}()
 	n := npm.Read([]string{"HTTPS_PROXY=http://user:word@" + l.Addr().String()}, nil, lookup)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c, err := n.Dial(ctx, "registry.example.com", 443)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"codemode-bridge/sandbox/confine"
+	"codemode-bridge/sandbox/racing"
 )
 
 // The fake upstream: an MCP server written by hand, so that it can break every
@@ -75,7 +76,7 @@ func TestMain(m *testing.M) {
 }
 
 // patient is what fakes have for limits: a busy machine keeps to them.
-var patient = Limits{ConnectTimeout: time.Minute, Timeout: time.Minute}
+var patient = Limits{ConnectTimeout: 3 * time.Minute, Timeout: 3 * time.Minute}
 
 // stdio is the spec of a fake that is a child process.
 func (s script) stdio(t testing.TB) Spec {
@@ -84,7 +85,7 @@ func (s script) stdio(t testing.TB) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, Limits: patient}
+	return Spec{Name: "fake", Command: racing.Program(), Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, Limits: patient}
 }
 
 // http is the spec of a fake that is an HTTP server, which ends with the test.

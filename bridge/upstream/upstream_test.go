@@ -56,7 +56,7 @@ func leavesNothing(t *testing.T) {
 
 func ready(t *testing.T, s *Set) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := s.WaitReady(ctx); err != nil {
 		t.Fatalf("waiting for the servers: %v; they are %+v", err, s.Status())
@@ -76,7 +76,7 @@ func connected(t *testing.T, s *Set) {
 // eventually waits until ok, or fails.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); {
+	for end := time.Now().Add(3 * time.Minute); !ok(); {
 		if time.Now().After(end) {
 			t.Fatalf("never %s", what)
 		}
@@ -409,31 +409,37 @@ func TestCrashInCallOverHTTP(t *testing.T) {
 func TestTimeoutAndCancelReachTheServer(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	spec := script{Call: []string{"hang", "hang", ""}, Log: log}.stdio(t)
-	spec.Limits.Timeout = time.Second
+	spec.Limits.Timeout = 3 * time.Second
 	s := open(t, Options{}, spec)
 	connected(t, s)
 	e := failure(t, s, "exact", "")
-	if e.Kind != Timeout || !e.Sent || !strings.Contains(e.Error(), "no answer within 1s; outcome unknown") {
+	if e.Kind != Timeout || !e.Sent || !strings.Contains(e.Error(), "no answer within 3s; outcome unknown") {
 		t.Errorf("got %v", e)
 	}
+	said := func(what string) int {
+		data, _ := os.ReadFile(log)
+		return strings.Count(string(data), what)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
+	go func() {
+		defer cancel()
+		for said("tools/call") < 2 && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
 	_, err := s.Call(ctx, "fake", "", "exact", nil)
 	if !errors.As(err, &e) || e.Kind != Canceled || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	call(t, s, "exact", "")
-	eventually(t, "told of both", func() bool {
-		data, _ := os.ReadFile(log)
-		return strings.Count(string(data), "notifications/cancelled") == 2
-	})
+	eventually(t, "told of both", func() bool { return said("notifications/cancelled") == 2 })
 }
 
 func TestTimeoutOverHTTP(t *testing.T) {
 	for name, asJSON := range map[string]bool{"events": false, "json": true} {
 		t.Run(name, func(t *testing.T) {
 			spec := script{Call: []string{"hang", ""}, JSON: asJSON}.http(t)
-			spec.Limits.Timeout = time.Second
+			spec.Limits.Timeout = 3 * time.Second
 			s := open(t, Options{}, spec)
 			if e := failure(t, s, "exact", ""); e.Kind != Timeout || !e.Sent {
 				t.Errorf("got %v", e)
@@ -489,7 +495,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	exits := script{Start: "exit"}.stdio(t)
 	exits.Env["SECRET"] = "canary-hunter2"
 	garbage := script{Start: "yes"}.stdio(t)
-	garbage.Limits.ConnectTimeout = 10 * time.Second // it must have started by then
+	garbage.Protocol, garbage.Limits.ConnectTimeout = Legacy, 10*time.Second // it must have started by then
 	silent := script{Discover: []string{"hang"}, Initialize: []string{"hang"}}.stdio(t)
 	silent.Limits.ConnectTimeout = time.Second
 	noList := script{List: []string{"crash"}}.stdio(t)
@@ -566,7 +572,9 @@ func TestProbe(t *testing.T) {
 					spec = row.script.http(t)
 				}
 				t.Parallel() // from here on, since the rows share a script
-				spec.Limits.ConnectTimeout = 3 * time.Second
+				if row.script.Discover != nil && row.script.Discover[0] == "hang" {
+					spec.Limits.ConnectTimeout = 24 * time.Second // a quarter of it must do for the handshake
+				}
 				s := beside(t, Options{}, spec)
 				connected(t, s)
 				if got := s.Status()[0].Protocol; got != row.protocol {

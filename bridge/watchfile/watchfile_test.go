@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // deadline is when a test gives up waiting. No test expects anything sooner.
-const deadline = 30 * time.Second
+const deadline = 3 * time.Minute
 
 // never stands for a poll that must not be what a test sees.
 const never = time.Hour

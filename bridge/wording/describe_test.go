@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -302,6 +303,7 @@ func TestSummaryOfOurs(t *testing.T) {
 
 // Ten thousand arguments take no more room than ten, and no more than a moment.
 func TestTenThousandArguments(t *testing.T) {
+	racing.Alone(t)
 	many := map[string]any{"to": "bob"}
 	for i := range 10_000 {
 		many[fmt.Sprintf("a%05d", i)] = strings.Repeat("x", 100)

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox/racing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -372,6 +373,7 @@ func TestDifferentCallsReadDifferently(t *testing.T) {
 // What fits is shown whole: each name and each value is the JSON that was sent,
 // in the order of the description.
 func TestPromptShowsWhatIsSent(t *testing.T) {
+	racing.Alone(t)
 	for _, text := range hostile(t) {
 		for _, args := range []map[string]any{{"a": text, "b": []any{text, 1}}, {text: text}, {"z": map[string]any{text: nil}, "body": text + "\n" + text}} {
 			raw, err := json.Marshal(args)

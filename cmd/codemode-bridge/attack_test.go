@@ -66,7 +66,7 @@ func serveHands() error {
 				r.Host = value
 			}
 		}
-		c := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		c := &http.Client{Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				if a.Dial != "" {
 					addr = a.Dial
@@ -82,7 +82,7 @@ func serveHands() error {
 		return fmt.Sprintf("%d cors=%q cookie=%q %s", res.StatusCode, res.Header.Get("Access-Control-Allow-Origin"), res.Header.Get("Set-Cookie"), body), err
 	})
 	add("shell", func(ctx context.Context, a arguments) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		out, err := exec.CommandContext(ctx, "sh", "-c", a.Command).CombinedOutput()
 		return fmt.Sprintf("%v %s", err, out), nil

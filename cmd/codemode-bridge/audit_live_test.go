@@ -62,7 +62,7 @@ func TestLogOfALiveBridge(t *testing.T) {
 		}
 	}
 	wait := func(what string) {
-		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(query("--event-type", "config"), what); {
+		for deadline := time.Now().Add(3 * time.Minute); !strings.Contains(query("--event-type", "config"), what); {
 			if time.Now().After(deadline) {
 				t.Fatalf("no record of %q:\n%s", what, query("--event-type", "config"))
 			}
@@ -112,7 +112,7 @@ func TestLogKeepsSoManyRows(t *testing.T) {
 	}
 	h.connect()
 	left := h.count()
-	for deadline := time.Now().Add(30 * time.Second); left > 110; left = h.count() { // the bridge adds some rows at its start
+	for deadline := time.Now().Add(3 * time.Minute); left > 110; left = h.count() { // the bridge adds some rows at its start
 		if time.Now().After(deadline) {
 			t.Fatalf("%d rows are left", left)
 		}
@@ -166,7 +166,7 @@ func TestDamagedLogStopsCalls(t *testing.T) {
 	if out := h.says([]int{0}, "audit", "repair"); !strings.Contains(out, ".damaged-") {
 		t.Errorf("repair said %s", out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for strings.Contains(eval(), "record could not be written") {
 		if ctx.Err() != nil {

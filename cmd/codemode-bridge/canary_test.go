@@ -212,7 +212,7 @@ func keyringWith(t *testing.T, name, secret string) string {
 // await waits until the log has so many rows of an event.
 func (h *home) await(event string, n int) {
 	h.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); h.count("--event-type", event) < n; {
+	for deadline := time.Now().Add(3 * time.Minute); h.count("--event-type", event) < n; {
 		if time.Now().After(deadline) {
 			h.t.Fatalf("the log has no %d rows of %s\n%s", n, event, h.talk.String())
 		}

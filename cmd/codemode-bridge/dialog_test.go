@@ -90,7 +90,7 @@ func TestPausedRunsLeaveRoomForAnother(t *testing.T) {
 			t.Fatalf("script %d: %s", i, out)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if out, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": `return 40 + 2`}}); err != nil || out.IsError {
 		t.Errorf("got %v, %v", out, err)

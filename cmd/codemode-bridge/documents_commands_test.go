@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // Every command line in a document is valid: its commands and flags exist.

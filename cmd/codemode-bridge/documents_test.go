@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // The documents are checked against the repository: links lead somewhere, and the program

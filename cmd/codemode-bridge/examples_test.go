@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // Each example in docs/examples ends with the commands to try it and what they print. The

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -123,6 +125,7 @@ var (
 // programs builds both programs, once, and returns their folder.
 func programs(t *testing.T) string {
 	t.Helper()
+	racing.Skip(t)
 	building.Do(func() {
 		if builtInto, buildErr = os.MkdirTemp("", "codemode-bridge-test"); buildErr != nil {
 			return
@@ -251,7 +254,7 @@ func (h *home) connectBy(run *exec.Cmd) (*client, error) {
 		c.mu.Unlock()
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": says}}, nil
 	}
-	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
 	var err error
 	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person}).

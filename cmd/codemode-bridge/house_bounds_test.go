@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // How large packages, types, files and functions may grow. The numbers are taken from the

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // There is one door to the tools of servers: the gate. Two methods send something to a

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // The Makefile lists the packages that the race detector runs over. The list is checked

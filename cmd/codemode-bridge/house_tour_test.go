@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // docs/tour.md has a table of the packages. It is made from what stands here
@@ -158,6 +160,7 @@ var about = map[string]string{
 	"sandbox":                          "runs scripts in worker processes",
 	"sandbox/confine":                  "keeps a program in a box: where it may read and write, which hosts it reaches",
 	"sandbox/intl":                     "numbers, dates and words as Node writes them, in en-US",
+	"sandbox/racing":                   "what tests do otherwise under the race detector",
 	"sandbox/realm":                    "the engine: one goja runtime for one script, with the `codemode` object",
 	"sandbox/source":                   "turns what a model wrote into a program, and maps positions back to the model's own lines",
 	"sandbox/values":                   "carries values between a goja runtime and the outside: JSON, and the text that console.log shows",

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // One word, one meaning: docs/glossary.md has the words. Names that it has replaced are

@@ -95,7 +95,7 @@ func TestACentreAndLaptops(t *testing.T) {
 		Rows, Last, Waiting   int64
 	}
 	var all []laptop
-	until := time.Now().Add(time.Minute)
+	until := time.Now().Add(3 * time.Minute)
 	for {
 		if centre.json(&all, "laptops", "list"); len(all) == 2 && all[0].Rows >= 5 && all[1].Rows >= 5 {
 			break
@@ -181,7 +181,7 @@ func TestALaptopAsksItsCentre(t *testing.T) {
 		ID, Configuration, Tool string
 		Calls                   []struct{ Fields []struct{ Lines []string } }
 	}
-	for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		if centre.json(&waits, "approvals", "list"); len(waits) == 1 {
 			break
 		}
@@ -250,7 +250,7 @@ return [await say(() => codemode.utils__hash({text: "a"})), await say(() => code
 	runs.start(t, ann.command("serve", "--listen", "127.0.0.1:0"))
 	list := func(has func(laptopRow) bool) laptopRow {
 		t.Helper()
-		for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		for until := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 			var all []laptopRow
 			if centre.json(&all, "laptops", "list"); len(all) == 1 && has(all[0]) {
 				return all[0]

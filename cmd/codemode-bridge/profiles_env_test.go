@@ -18,7 +18,7 @@ func TestOverlayIsFollowed(t *testing.T) {
 		denies  = `{"evaluation": {"profiles": {"p": {"denylist": ["utils__*"]}}}}`
 		allows  = `{"evaluation": {"profiles": {"p": {"denylist": ["nobody__*"]}}}}`
 		wrong   = `{"evaluation": {"enabled": false}}`
-		patient = 30 * time.Second
+		patient = 3 * time.Minute
 	)
 	s := serveOverlaid(t, file, denies)
 	over := serving{file: filepath.Join(filepath.Dir(s.file), "config.prod.json")}

@@ -187,7 +187,7 @@ func (g *premises) start(t *testing.T, r *real, b confine.Box, env []string, pro
 // call calls a tool, and returns all that it answers, or that it fails with.
 func (g *premises) call(t *testing.T, session *mcp.ClientSession, c boxedCall) (text string, failed bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	answer, err := session.CallTool(ctx, &mcp.CallToolParams{Name: c.tool, Arguments: json.RawMessage(g.fill(c.args))})
 	if err != nil {

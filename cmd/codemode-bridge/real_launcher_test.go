@@ -60,7 +60,7 @@ log: {type: stdout, format: json, level: warn}
 		}
 	})
 	g := registry{url: "http://" + address + "/", pnpm: filepath.Join(folder, "node_modules", "pnpm", "bin", "pnpm.cjs")}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		answer, err := http.Get(g.url + "-/ping")
 		if err == nil {
 			answer.Body.Close()
@@ -379,7 +379,7 @@ func childOf(t *testing.T, pid int) int {
 		}
 		return all
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		for _, bridge := range children(pid) {
 			if len(children(bridge)) > 0 {
 				return bridge

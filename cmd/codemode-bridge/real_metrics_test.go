@@ -107,7 +107,7 @@ func (p prometheus) firing() (names []string) {
 func (p prometheus) await(t *testing.T, alerts ...string) {
 	t.Helper()
 	fired := map[string]bool{}
-	for until := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		for _, name := range p.firing() {
 			fired[name] = true
 		}

@@ -34,7 +34,7 @@ func TestRealOpenAPI(t *testing.T) {
 		"swagger": {"validate.mjs"},
 	} {
 		read := func(file string) (string, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "node", append(args, file)...)
 			cmd.Dir, cmd.Env = folder, append(r.env, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")

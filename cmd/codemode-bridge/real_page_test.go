@@ -183,7 +183,7 @@ func (b *pageBench) verdict(c <-chan approval.Verdict) approval.Verdict {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(3 * time.Minute):
 		b.t.Fatal("there is no verdict")
 		return approval.Verdict{}
 	}
@@ -382,7 +382,7 @@ func (w *tab) send(selector, keys string) {
 // until waits for an expression to be true. The page may be loaded anew meanwhile.
 func (w *tab) until(expression string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Minute)
 	defer cancel()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`Boolean(`+expression+`)`)); ok && err == nil {

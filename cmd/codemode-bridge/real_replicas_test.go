@@ -252,7 +252,7 @@ func (f *fleet) end(run string) *ledger.Record {
 
 func (f *fleet) ends(run string) (r ledger.Record) {
 	f.Helper()
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if end := f.end(run); end != nil {
 			return *end
 		}
@@ -308,7 +308,7 @@ func (f *fleet) freeze(m *member) {
 	if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		f.Error(err)
 	}
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", m.cmd.Process.Pid))
 		if err != nil || len(threads) == 0 {
 			time.Sleep(200 * time.Millisecond) // there is no /proc
@@ -488,7 +488,7 @@ func (f *fleet) begun(m *member, key string) string {
 func (f *fleet) stop(run string, at *member) {
 	var status int
 	var text string
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if status, text = at.say("POST", "/api/runs/"+run+"/stop", map[string]any{}); status == http.StatusOK || status == http.StatusConflict {
 			return
 		}
@@ -569,7 +569,7 @@ func TestRealFrozenBeforeSending(t *testing.T) {
 	}
 	select {
 	case <-frozen:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("no intent was announced")
 	}
 	m.out.Store(true)

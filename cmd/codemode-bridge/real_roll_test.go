@@ -201,7 +201,7 @@ func (l *roll) inSessions(s *mcp.ClientSession) {
 // called calls a tool in a session, and returns the value of the script; else what came
 // instead, and the run if it is paused.
 func called(s *mcp.ClientSession, tool string, arguments map[string]any) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
@@ -257,7 +257,7 @@ func (l *roll) waits(name string) (finds func()) {
 	}()
 	select {
 	case <-asked:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		l.Fatalf("%s: nobody is asked in a session at %s", l.kind, name)
 	}
 	return func() {

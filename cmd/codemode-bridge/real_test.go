@@ -185,7 +185,7 @@ func (r *real) serveAt(t *testing.T, address string) string {
 			t.Fatal("serve ended before it named its endpoint")
 		}
 		return url
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("serve did not name its endpoint")
 		return ""
 	}
@@ -559,7 +559,7 @@ func gone(t *testing.T, d clientDone) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); process.Signal(syscall.Signal(0)) == nil; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); process.Signal(syscall.Signal(0)) == nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the grandchild %d outlived the bridge", seen.PID)
 		}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main_test
 
 // What a person types, and what comes of it: testdata/script has sessions at the command

@@ -200,7 +200,7 @@ func request(t *testing.T, client *http.Client, method, url string, header http.
 // eventually waits until ok, for what another process does in its own time.
 func eventually(t *testing.T, otherwise string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(otherwise)
 		}

@@ -25,7 +25,7 @@ func TestRunHasThePage(t *testing.T) {
 		}}},
 	})
 	cannotAsk := func() *mcp.ClientSession {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "cannot ask", Version: "1"}, nil).
 			Connect(ctx, &mcp.CommandTransport{Command: h.command("run", "--alone")}, nil)

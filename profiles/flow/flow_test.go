@@ -15,6 +15,8 @@ import (
 	"testing"
 	"unicode"
 
+	"codemode-bridge/sandbox/racing"
+
 	"pgregory.net/rapid"
 )
 
@@ -323,6 +325,7 @@ func TestEverySourceIsFound(t *testing.T) {
 
 // What is sent decides how long a search takes, and there is a bound: what is beyond it is not compared.
 func TestManyPartsAndValuesAreBounded(t *testing.T) {
+	racing.Alone(t)
 	var m Memory
 	var all strings.Builder
 	for i := range 40000 {
@@ -439,6 +442,7 @@ func TestValuesInLongEncodedTexts(t *testing.T) {
 // Strings are bounded by what they take, not by what they are read from: millions of short ones, short values, and
 // strings within strings. Nothing is found across two strings.
 func TestTinyStringsAreBounded(t *testing.T) {
+	racing.Alone(t)
 	var m Memory
 	tiny, values := make([]string, 200_000), make([]string, 100_000)
 	for i := range tiny {
@@ -478,6 +482,7 @@ func TestTinyStringsAreBounded(t *testing.T) {
 // What stands before the texts of a list is put together once, not for each of them. It measures
 // what is allocated, so no other test runs meanwhile.
 func TestManyTextsAfterManyParts(t *testing.T) {
+	racing.Alone(t)
 	var m Memory
 	m.Read(1, []byte(`["something that was read"]`))
 	for call := range 64 {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"codemode-bridge/sandbox/racing"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -105,7 +107,7 @@ func TestConfined(t *testing.T) {
 	for name := range attempts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0])
+			cmd := exec.Command(racing.Program())
 			cmd.Env = []string{attemptArg + name + "/" + strconv.Itoa(os.Getpid())}
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out

@@ -50,7 +50,7 @@ func start(t testing.TB) *parent {
 			if err != nil {
 				t.Errorf("worker: %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Error("the worker did not end with its pipe")
 		}
 		select {

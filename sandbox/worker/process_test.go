@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/sandbox/racing"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -43,7 +44,7 @@ type child struct {
 
 func startChild(t *testing.T, heap int64) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(os.Args[0])}
+	c := &child{t: t, cmd: exec.Command(racing.Program())}
 	c.cmd.Env = []string{"CODEMODE_TEST_WORKER=1"}
 	c.cmd.Stderr = &c.stderr
 	in, err := c.cmd.StdinPipe()

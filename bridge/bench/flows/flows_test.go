@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codemode-bridge/sandbox/racing"
 )
 
 // trifectaTwins is how many of the 60 twins have a question with the template trifecta: two call a server that nobody knows, one reads a
@@ -18,6 +20,9 @@ func TestScenarios(t *testing.T) {
 	all, err := read("scenarios")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if racing.On { // which has seen all that meets after a few
+		all = all[:6]
 	}
 	results, err := playAll(t.Context(), all, settings(), "../../../profiles/known/testdata/lists")
 	if err != nil {
@@ -37,6 +42,9 @@ func TestScenarios(t *testing.T) {
 			slices.Contains([]string{"both", "trifecta", "coding"}, r.setting.name) && r.arrived:
 			t.Error(r)
 		}
+	}
+	if racing.On {
+		return
 	}
 	if both := by["both"]; both.played < 60 || both.twins*10 > both.played {
 		t.Errorf("both: %+v", both)
