@@ -366,7 +366,7 @@ func TestRunsSentAgainAreWithinAccess(t *testing.T) {
 func TestAskedByApprovers(t *testing.T) {
 	spec := threeProfiles()
 	spec.Profiles["read"].Asklist, spec.Profiles["read"].ElicitationFallback = []string{"a__*"}, ptr("queue")
-	spec.ClientPatience = &profiles.Patience{Default: ptr(profiles.Duration(50 * time.Millisecond))}
+	spec.ClientPatience = &profiles.Patience{Default: ptr(profiles.Duration(3 * time.Second))}
 	local := access.Entry{Local: true, Profiles: []string{"*"}}
 	h := newHouse(t, spec, nil, local)
 	h.approvers.Store(true)

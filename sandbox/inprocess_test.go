@@ -51,7 +51,8 @@ func TestLimitBeforeTheScript(t *testing.T) {
 	s := pool.Session()
 	for i := range 40 {
 		script := Script{Source: "async function* f() { for (;;) yield 1 } for await (const x of f());", Names: tools, Limits: Limits{CPU: time.Duration(1+i) * 100 * time.Microsecond}}
-		if got := outcome(s.Run(t.Context(), script, new(victim))); got != "limit "+LimitCPU {
+		// Where the machine has no time for it, the time on the wall is over first.
+		if got := outcome(s.Run(t.Context(), script, new(victim))); got != "limit "+LimitCPU && got != "limit "+LimitWall {
 			t.Fatal(got)
 		}
 	}

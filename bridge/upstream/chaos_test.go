@@ -118,8 +118,10 @@ func menaces(t *testing.T, large int, chance bool, pids string) []menace {
 		// never late, however busy the machine is.
 		for _, want := range all[i].want {
 			switch {
-			case want == handshake, want == unlisted, all[i].name == "junk":
+			case want == handshake:
 				spec.Limits.ConnectTimeout = time.Second
+			case want == unlisted, all[i].name == "junk": // which must have started in it
+				spec.Limits.ConnectTimeout = 10 * time.Second
 			case want == "no answer within":
 				spec.Limits.ConnectTimeout, spec.Limits.Timeout = 5*time.Second, 300*time.Millisecond
 			}

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"codemode-bridge/docs/reference"
@@ -53,6 +54,24 @@ func readHelp(text string) (h commandHelp) {
 	return h
 }
 
+// helps are what --help has said, by command.
+var helps sync.Map
+
+// helpOf asks the program for the help of a command, once.
+func helpOf(t *testing.T, command ...string) commandHelp {
+	t.Helper()
+	name := strings.Join(command, " ")
+	h, ok := helps.Load(name)
+	if !ok {
+		out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
+		if err != nil {
+			t.Fatalf("%s --help: %v", name, err)
+		}
+		h, _ = helps.LoadOrStore(name, readHelp(string(out)))
+	}
+	return h.(commandHelp)
+}
+
 // wrongCommand says what is wrong with a command line, by what helps says of
 // the commands on the way.
 func wrongCommand(line string, help func(...string) commandHelp) string {
@@ -89,20 +108,7 @@ func wrongCommand(line string, help func(...string) commandHelp) string {
 
 func TestDocumentsNameCommands(t *testing.T) {
 	t.Parallel()
-	known := map[string]commandHelp{}
-	help := func(command ...string) commandHelp {
-		name := strings.Join(command, " ")
-		h, ok := known[name]
-		if !ok {
-			out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
-			if err != nil {
-				t.Fatalf("%s --help: %v", name, err)
-			}
-			h = readHelp(string(out))
-			known[name] = h
-		}
-		return h
-	}
+	help := func(command ...string) commandHelp { return helpOf(t, command...) }
 	seen, used := 0, map[string]bool{}
 	for _, f := range readFiles(t, filepath.Join("..", "..")) {
 		if path.Ext(f.Path) != ".md" || strings.Contains(f.Path, "testdata/") {
@@ -147,11 +153,7 @@ func TestCommandsHaveAddresses(t *testing.T) {
 	}
 	var look func(command ...string)
 	look = func(command ...string) {
-		out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
-		if err != nil {
-			t.Fatalf("%q: %v", command, err)
-		}
-		below := readHelp(string(out)).commands
+		below := helpOf(t, command...).commands
 		if anchor := reference.CommandAnchor(strings.Join(command, " ")); len(below) == 0 && !has[anchor] {
 			t.Errorf("docs/reference/cli.md has no row for %s", strings.Join(command, " "))
 		}
@@ -171,18 +173,7 @@ var subcommand = regexp.MustCompile("^`([a-z]+) ([a-z][a-z-]*)")
 // changelog tells what was.
 func TestDocumentsNameNoOlderSpelling(t *testing.T) {
 	t.Parallel()
-	known := map[string][]string{}
-	below := func(command ...string) []string {
-		name := strings.Join(command, " ")
-		if _, ok := known[name]; !ok {
-			out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
-			if err != nil {
-				t.Fatalf("%s --help: %v", name, err)
-			}
-			known[name] = readHelp(string(out)).commands
-		}
-		return known[name]
-	}
+	below := func(command ...string) []string { return helpOf(t, command...).commands }
 	seen, tables := 0, 0
 	for _, f := range readFiles(t, filepath.Join("..", "..")) {
 		if path.Ext(f.Path) != ".md" || strings.Contains(f.Path, "testdata/") || f.Path == "CHANGELOG.md" {
