@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
-
-	"codemode-bridge/bridge/canon"
 )
 
 // Text returns the profile as a configuration has it, each rule with what speaks for it as
@@ -28,10 +25,8 @@ func (l *Learnt) Text() ([]byte, error) {
 	}
 	b.WriteString("  \"rules\": [\n")
 	for i, rule := range l.Profile.Rules {
-		e := l.Lines[i]
-		fmt.Fprintf(&b, "    // %s\n", e.Words())
-		for _, c := range e.examples() {
-			fmt.Fprintf(&b, "    //   %s #%d  %s\n", Shown(c.Run), c.Call, canon.Fit(Shown(string(c.Args)), maxShownArgs))
+		for _, line := range l.Lines[i].evidence().lines() {
+			fmt.Fprintf(&b, "    // %s\n", line)
 		}
 		text, err := lineOf(rule)
 		if err != nil {
@@ -43,10 +38,7 @@ func (l *Learnt) Text() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// maxShownArgs bounds the arguments of an example, in columns.
-const maxShownArgs = 120
-
-// lineOf writes a value in one line.
+// lineOf writes a value in one line, for pasting: && stays &&.
 func lineOf(value any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -57,44 +49,29 @@ func lineOf(value any) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Words says what speaks for a rule.
-func (e LearntRule) Words() string {
-	day := func(t time.Time) string { return t.Local().Format(time.DateOnly) }
-	when := day(e.First.Time)
-	if last := day(e.Last.Time); last != when {
-		when += " to " + last
-	}
+// evidence is what speaks for the rule; its examples are the first and the last call.
+func (e LearntRule) evidence() evidence {
 	tools := make([]string, len(e.Tools))
 	for i, t := range e.Tools {
 		tools[i] = fmt.Sprintf("%s %d", Shown(t.Tool), t.Calls)
 	}
-	return fmt.Sprintf("%s in %s, %s; %d approved by a person: %s", counted(e.Calls, "call"), counted(e.Runs, "run"), when, e.Approved, strings.Join(tools, ", "))
-}
-
-// examples are the first and the last call.
-func (e LearntRule) examples() []Case {
-	if e.First.Run == e.Last.Run && e.First.Call == e.Last.Call {
-		return []Case{e.First}
+	examples := []Case{e.First}
+	if e.First.Run != e.Last.Run || e.First.Call != e.Last.Call {
+		examples = append(examples, e.Last)
 	}
-	return []Case{e.First, e.Last}
+	return evidence{number(e.Calls, "call") + " in " + number(e.Runs, "run"), e.First.Time, e.Last.Time,
+		fmt.Sprintf("%d approved by a person: %s", e.Approved, strings.Join(tools, ", ")), examples}
 }
 
 // Words says what became of the calls of the log, in a line each.
 func (l *Learnt) Words() (lines []string) {
-	lines = append(lines, fmt.Sprintf("%s done: %d it lets pass, %d it asks about", counted(l.Calls, "call"), l.Allowed, l.Calls-l.Allowed))
+	lines = append(lines, fmt.Sprintf("%s done: %d it lets pass, %d it asks about", number(l.Calls, "call"), l.Allowed, l.Calls-l.Allowed))
 	for _, left := range l.Left {
 		lines = append(lines, fmt.Sprintf("  asks about %d: %s", left.Count, left.Why))
 	}
-	lines = append(lines, fmt.Sprintf("%s refused: it lets none of them pass", counted(l.Refused, "call")))
+	lines = append(lines, fmt.Sprintf("%s refused: it lets none of them pass", number(l.Refused, "call")))
 	if l.Dropped > 0 {
-		lines = append(lines, fmt.Sprintf("left out: %s that would have let a refused call pass", counted(l.Dropped, "rule")))
+		lines = append(lines, fmt.Sprintf("left out: %s that would have let a refused call pass", number(l.Dropped, "rule")))
 	}
 	return lines
 }

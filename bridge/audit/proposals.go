@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -114,18 +113,13 @@ var gravest = strings.Fields("delete remove drop destroy purge trash erase clear
 
 // Write writes the proposal with its evidence.
 func (p Proposal) Write(to interface{ WriteString(string) (int, error) }, number int) error {
-	text, err := json.Marshal(p.Rule)
+	text, err := lineOf(p.Rule)
 	if err != nil {
 		return err
 	}
-	day := func(t time.Time) string { return t.Local().Format(time.DateOnly) }
-	lines := []string{
-		fmt.Sprintf("%d. %s, profile %s: would have spared %d of %d questions, from %s to %s; %d were answered yes", number, Shown(p.Tool), Shown(p.Profile), p.Spared, p.Asked, day(p.First), day(p.Last), p.Yes),
-		"   " + Shown(string(text)),
-	}
-	for _, c := range p.Examples {
-		lines = append(lines, fmt.Sprintf("   %s  %s #%d  %s", c.Time.Local().Format(time.DateTime), Shown(c.Run), c.Call, canon.Fit(Shown(string(c.Args)), 160)))
-	}
-	_, err = to.WriteString(strings.Join(lines, "\n") + "\n")
+	e := evidence{fmt.Sprintf("would have spared %d of %d questions", p.Spared, p.Asked), p.First, p.Last, fmt.Sprintf("%d were answered yes", p.Yes), p.Examples}
+	lines := e.lines()
+	lines[0] = fmt.Sprintf("%d. %s, profile %s: %s\n   %s", number, Shown(p.Tool), Shown(p.Profile), lines[0], Shown(text))
+	_, err = to.WriteString(strings.Join(lines, "\n ") + "\n")
 	return err
 }

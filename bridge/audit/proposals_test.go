@@ -75,7 +75,20 @@ func TestProposals(t *testing.T) {
 		t.Errorf("the same rule has the names %s and %s", *p.Rule.Name, *again.Rule.Name)
 	}
 	var text strings.Builder
-	if err := p.Write(&text, 1); err != nil || !strings.Contains(text.String(), "would have spared 6 of 6 questions") || !strings.Contains(text.String(), "notes/5") {
-		t.Errorf("%v: %s", err, text.String())
+	if err := p.Write(&text, 1); err != nil {
+		t.Fatal(err)
+	}
+	day, last := p.First.Local().Format(time.DateOnly), p.Examples[2]
+	if after := p.Last.Local().Format(time.DateOnly); after != day {
+		day += " to " + after
+	}
+	for _, want := range []string{
+		"1. fs__edit, profile work: would have spared 6 of 6 questions, " + day + "; 6 were answered yes\n   {",
+		` && clean(args.path).startsWith(`,
+		"\n   " + last.Time.Local().Format(time.DateTime) + "  " + last.Run + fmt.Sprintf(" #%d  ", last.Call) + string(last.Args) + "\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
 	}
 }

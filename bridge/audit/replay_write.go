@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-
-	"codemode-bridge/bridge/canon"
 )
 
 // Write writes what a policy would change, for people: first what it asks or denies less.
@@ -81,7 +79,7 @@ func (p *printer) unknown(all []UndecidedCall, table func(rows [][]string) error
 
 func (p *printer) examples(number string, all []Example) {
 	for _, e := range all {
-		p.f("%s%s  %s #%d  %s\n", number, e.Time.Local().Format(time.DateTime), Shown(e.Run), e.Call, canon.Fit(Shown(e.Tool)+" "+Shown(string(e.Args)), 160))
+		p.f("%s%s\n", number, e.line(e.Tool+" "+string(e.Args)))
 		number = fmt.Sprintf("%*s", len(number), "")
 	}
 }

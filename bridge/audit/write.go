@@ -2,12 +2,10 @@ package audit
 
 import (
 	"codemode-bridge/bridge/canon"
-	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -92,13 +90,11 @@ func (s *Stats) Write(w io.Writer, unused []string, table func(rows [][]string) 
 // write writes a rule for pasting, and everything that speaks against it.
 func (s Suggestion) write(p *printer) {
 	line := func(v any) string {
-		var text strings.Builder
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false) // it is for pasting: && must stay &&
-		if err := e.Encode(v); err != nil {
+		text, err := lineOf(v)
+		if err != nil {
 			return err.Error()
 		}
-		return strings.TrimSpace(text.String())
+		return text
 	}
 	profile := s.Profile
 	if profile == "" {
@@ -122,6 +118,6 @@ func (s Suggestion) write(p *printer) {
 	}
 	p.f("  it would have let through:\n")
 	for _, c := range s.LetThrough {
-		p.f("    %s  %s #%d  %s  %s\n", c.Time.Local().Format(time.DateTime), Shown(c.Run), c.Call, Shown(c.Answer), canon.Fit(Shown(string(c.Args)), 200))
+		p.f("    %s\n", c.line(c.Answer+"  "+string(c.Args)))
 	}
 }

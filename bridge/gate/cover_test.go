@@ -1,9 +1,12 @@
 package gate
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -173,6 +176,20 @@ func TestCoverOfACall(t *testing.T) {
 		if got != row.want && (!strings.HasSuffix(row.want, " ") || !strings.HasPrefix(got, row.want)) {
 			t.Errorf("%s:\n%q, want\n%q", row.name, got, row.want)
 		}
+	}
+}
+
+// A long text is bound by its digest. A yes to a short one that reads like that digest is not for the long one.
+func TestCoverOfADigest(t *testing.T) {
+	t.Parallel()
+	s := newCovers(t, t.TempDir())
+	long := "echo " + strings.Repeat("a", maxExact)
+	had := s.of("shop__run", `{"command":"`+long+`"}`)
+	if len(had.Bound) != 1 || had.Bound[0].Value != fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(long))) {
+		t.Fatalf("a long command is bound by %+v", had.Bound)
+	}
+	if like := s.of("shop__run", `{"command":"`+had.Bound[0].Value+`"}`); !like.Offered() || reflect.DeepEqual(like.Bound, had.Bound) {
+		t.Errorf("a command that is the digest of another one is bound by %+v", like.Bound)
 	}
 }
 

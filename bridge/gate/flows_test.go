@@ -369,6 +369,55 @@ func TestNobodyElseForgets(t *testing.T) {
 	})
 }
 
+// Calls that wait together get one answer, though they were decided at different moments. With a yes that forgets, only
+// what was read before those calls is forgotten that are asked about because of it: what the run has read between its
+// mail and a call that waits for another reason counts.
+func TestForgettingIsOfWhatWasAskedAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := flowing(t, aFlow("ask", "context"), &book{})
+		set, problems := profiles.Parse(supervised(profiles.ProfileSpec{Flows: []profiles.FlowSpec{aFlow("ask", "context")}, Asklist: []string{"fs__delete"}}))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		g.View().Profiles = set
+		g.View().Meanings["fs"] = Meant{Labels: func(tool string) ([]string, bool) {
+			if tool == "delete" {
+				return nil, true
+			}
+			return []string{"private"}, true
+		}}
+		r := begin(t, g, "p")
+		r.Reach = ByElicitation
+		ended := make(chan error, 2)
+		waits := func(number int, name string, args any) {
+			go func() { ended <- callTo(t, g, r, number, name, args) }()
+			synctest.Wait()
+			time.Sleep(time.Second)
+		}
+		pasts{}.reads(t, g, r, 1)
+		waits(2, "mail__send", sends("hello"))
+		pasts{}.reads(t, g, r, 3)
+		time.Sleep(time.Second)
+		waits(4, "fs__delete", map[string]any{"path": "a"})
+		asked := g.Broker().Take(r.ID)
+		if len(asked) != 1 || len(asked[0].Items) != 2 || !asked[0].Items[0].Decision.Context || asked[0].Items[1].Decision.Context {
+			t.Fatalf("asked %+v", asked)
+		}
+		if _, err := g.Settle(t.Context(), asked[0].ID, asked[0].Digest(), *andForget); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Fatal(err)
+		}
+		if (pasts{}).mails(t, g, r, 5, andForget) == nil {
+			t.Fatal("what was read after the mail was decided is forgotten")
+		}
+		if (pasts{}).mails(t, g, r, 6, nil) != nil {
+			t.Error("nothing was read since then, and it is not forgotten")
+		}
+	})
+}
+
 // A server of which nobody has said anything may be anything.
 func TestUnlabelledServersCount(t *testing.T) {
 	g := flowing(t, aFlow("deny", "context"), &book{})

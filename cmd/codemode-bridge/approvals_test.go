@@ -210,6 +210,77 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 	}
 }
 
+// With --forget, what was read before is no reason any more to ask about later calls; a plain yes is for its call. It
+// goes with a question that is asked because of that, and with a yes to this call alone.
+func TestForgettingAtTheCommandLine(t *testing.T) {
+	t.Parallel()
+	c := newCommandLine(t, `{
+  "servers": {
+    "utils": {"type": "builtin", "builtin": "utils", "labels": ["private"]},
+    "time": {"type": "builtin", "builtin": "time", "labels": ["external"]},
+  },
+  "evaluation": {"defaultProfile": "p", "profiles": {"p": {
+    "default": "allow", "asklist": ["utils__csv_parse"], "elicitationFallback": "queue",
+    "flows": [{"from": "private", "to": "external", "action": "ask", "by": "context"}],
+  }}},
+}
+`)
+	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+	open := func() []struct{ ID string } {
+		var rows []struct{ ID string }
+		list, _, code := c.run("", "approvals", "list", "--json")
+		if err := json.Unmarshal([]byte(list), &rows); code != 0 || err != nil {
+			t.Fatalf("approvals list: exit code %d, %v", code, err)
+		}
+		return rows
+	}
+	const sends = `
+		await codemode.utils__hash({text: "x"});
+		const {timezone} = await codemode.time__now({});
+		try { await codemode.time__now({timezone}) } catch (e) { return e.reason } // not known, so not asked about, before
+		return "sent"`
+
+	id, result := c.evaluates(sends)
+	c.refuses("only a yes to this call alone", ann, "approvals", "approve", id, "--token-stdin", "--forget", "--scope", "run", "--count", "2")
+	c.does(ann, "approvals", "approve", id, "--token-stdin")
+	eventually(t, "a plain yes has it forgotten", func() bool { return len(open()) == 1 })
+	c.does(ann, "approvals", "deny", open()[0].ID, "--token-stdin")
+	if got := result(); got != `"declined"` {
+		t.Errorf("the script returned %s", got)
+	}
+
+	id, result = c.evaluates(sends)
+	if got := c.does(ann, "approvals", "approve", id, "--token-stdin", "--forget"); !strings.Contains(got, "approved by ann") {
+		t.Errorf("said %q", got)
+	}
+	ended := make(chan string, 1)
+	go func() { ended <- result() }()
+	eventually(t, "it does not end", func() bool {
+		select {
+		case got := <-ended:
+			if got != `"sent"` {
+				t.Errorf("the script returned %s", got)
+			}
+			return true
+		default:
+			if rows := open(); len(rows) > 0 {
+				t.Fatalf("it is not forgotten: %v is asked", rows)
+			}
+			return false
+		}
+	})
+	if log := c.does("", "audit", "query", "--event-type", "verdict", "--approver", "ann", "--json"); strings.Count(log, `"counted":true,"channel":"terminal","answer":"yes, once, and what was read before is forgotten"`) != 1 {
+		t.Errorf("the log says\n%s", log)
+	}
+
+	id, result = c.evaluates(`try { await codemode.utils__csv_parse({text: "a,b"}) } catch (e) { return e.reason }`)
+	c.refuses("nothing is forgotten with it", ann, "approvals", "approve", id, "--token-stdin", "--forget")
+	c.does(ann, "approvals", "deny", id, "--token-stdin")
+	if got := result(); got != `"declined"` {
+		t.Errorf("the script returned %s", got)
+	}
+}
+
 // An approval for the session is kept as a grant, which other processes list and revoke.
 func TestGrantsAtTheCommandLine(t *testing.T) {
 	t.Parallel()

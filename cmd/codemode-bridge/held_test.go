@@ -381,9 +381,19 @@ func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
 	save(annsToken, loosePolicy, strings.Repeat("0", 64), 409, "changed")
 	unchanged()
 
-	// What the text would change of the calls so far can be seen before.
+	// What the text would change of the calls so far can be seen before: of this
+	// configuration's, not of another one's that shares the log.
 	if b.passes() {
 		t.Fatal("the strict policy lets the call pass")
+	}
+	other := b.commandLine
+	other.file = filepath.Join(b.home, "other.json")
+	if err := os.WriteFile(other.file, []byte(heldConfigText(loosePolicy)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other.does("", "eval", `return codemode.utils__hash({text: "y"})`)
+	if runs := b.does("", "runs", "list", "--all", "--json"); strings.Count(runs, `"run":`) != 2 {
+		t.Fatalf("the log is not shared: %s", runs)
 	}
 	try := func(token, policy string, want int, words ...string) {
 		t.Helper()

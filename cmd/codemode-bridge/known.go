@@ -76,7 +76,7 @@ func meanings(cfg *config.Config) map[string]gate.Meant {
 		s := cfg.Servers[name]
 		if s.Type == config.KindBuiltin {
 			if is, ok := builtin.Known(s.Builtin); ok {
-				all[name] = gate.Meant{Server: is, Accepted: true} // nobody but us wrote it
+				all[name] = gate.Meant{Server: is, Accepted: true, Labels: s.LabelsOf} // nobody but us wrote it
 			}
 			continue
 		}

@@ -125,7 +125,7 @@ const (
 	triedRows = 100_000
 )
 
-// Try decides the calls of the last days anew by a text, with the tools of today.
+// Try decides this configuration's calls of the last days anew by a text, with the tools of today.
 func (o *policyOf) Try(ctx context.Context, text string) (found admin.WhatIf, err error) {
 	if !o.trying.TryLock() { // it takes seconds of a processor
 		return found, errors.New("somebody else is trying profiles: try again in a moment")
@@ -159,7 +159,7 @@ func (o *policyOf) Try(ctx context.Context, text string) (found admin.WhatIf, er
 	for row, err := range store.Rows(ctx, ledger.Query{Since: q.Since, Limit: 1}) {
 		found.Partial = err == nil && row.Seq <= q.After
 	}
-	replayed, err := audit.ReplayLog(store.Rows(ctx, q), audit.ReplayOptions{Policy: cfg.Profiles, Since: q.Since, Until: now,
+	replayed, err := audit.ReplayLog(audit.Of(store.Rows(ctx, q), audit.Own(o.parts.desk.conf.ID)), audit.ReplayOptions{Policy: cfg.Profiles, Since: q.Since, Until: now,
 		Facts: factsOf(o.parts.gate.View(), o.parts.roots(o.console).Workspace(ctx, nil, false))})
 	if err != nil {
 		return found, err

@@ -34,6 +34,11 @@ func auditLogOf(con *console) *auditcmd.Log {
 			return storecmd.Repair(ctx, place)
 		},
 		Load: con.load, Parse: con.parseFile, Known: meaningOf,
+		At: func(file string) (*config.Config, error) {
+			other := *con
+			other.configPath = file
+			return other.load()
+		},
 	}
 }
 

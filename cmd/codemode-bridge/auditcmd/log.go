@@ -33,6 +33,9 @@ type Log struct {
 	Missing func(place config.Audit) bool
 	Repair  func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
 	Load    func() (*config.Config, error) // the present configuration
+	// At reads the configuration of a file or, if it is empty, the one that holds where the
+	// command line names none.
+	At func(file string) (*config.Config, error)
 	// Parse reads a text as the configuration of a file.
 	Parse func(file string, text []byte) (*config.Config, error)
 	// Known says what is known of a server's tool.

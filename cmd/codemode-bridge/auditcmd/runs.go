@@ -75,7 +75,7 @@ func (l *Log) shown(others bool) func(configuration string) bool {
 	if !l.Named() && !others {
 		if cfg, err := l.Load(); err == nil {
 			own, _ := cfg.Identity()
-			return func(configuration string) bool { return configuration == "" || configuration == own }
+			return audit.Own(own)
 		}
 	}
 	return func(string) bool { return true }
