@@ -157,7 +157,10 @@ func groundTable(w io.Writer, cells []*cell) {
 Of the sessions with more than three questions, these are all of them, with the template that fits and natural answers. The last column
 has the lines of [what the templates ask about](templates.md) by which the calls in a question are asked about, by the audit log.
 No two questions are of one script, and nobody can be asked about a script that is not there yet. A yes is for what it names: another
-folder, host, channel or repository is asked about anew, and so is, each time, what runs code, names secrets or runs later.
+folder, host, channel or repository is asked about anew, and so are other code, files of secrets, and what runs later.
+
+A command line such as `+"`git status`"+` is *running code*, although it is meant to read: git starts programs that the configuration of the repository names
+(`+"`core.fsmonitor`"+`, filters, external diffs), and a shell reads the line first. [Why](rationale.md#a-command-line-of-git-is-asked-about-even-git-status) no list of harmless commands helps.
 
 | session | script | asked about | answer | because it is |
 | --- | --: | --- | --- | --- |
