@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/wording"
 	"codemode-bridge/profiles"
 
@@ -73,8 +74,13 @@ func TestRealReaders(t *testing.T) {
 	}
 	var in bytes.Buffer
 	lines := json.NewEncoder(&in)
-	cases := 0
+	cases, whole := 0, 0
+	seen := map[string]bool{}
 	show := func(text string, sent [][2]any) {
+		if sent == nil && seen[text] {
+			return
+		}
+		seen[text] = true
 		if cases++; lines.Encode(readingOf(text, sent)) != nil {
 			t.Fatalf("%q is not written", text)
 		}
@@ -85,7 +91,7 @@ func TestRealReaders(t *testing.T) {
 		showPrompt(t, show, text, map[string]any{"a": text})
 		showPrompt(t, show, text, map[string]any{text: map[string]any{text: []any{text, 1, nil}}})
 		showPrompt(t, show, text, map[string]any{"a": text}, map[string]any{text: text, "b": true}, map[string]any{})
-		showKnown(t, show, text)
+		whole += showKnown(t, show, text)
 		showForms(t, show, text)
 	}
 	for range 1000 {
@@ -96,8 +102,8 @@ func TestRealReaders(t *testing.T) {
 		showPrompt(t, show, pick(), args)
 		showForms(t, show, pick()+pick())
 	}
-	if cases < 5000 {
-		t.Fatalf("only %d cases", cases)
+	if cases < 5000 || whole < 2*len(hostile) {
+		t.Fatalf("only %d cases, %d questions about what is known that are whole", cases, whole)
 	}
 
 	npm := os.Getenv("REAL_CACHE")
@@ -160,8 +166,10 @@ func showPrompt(t *testing.T, show func(string, [][2]any), other string, calls .
 	show(prompt, sent)
 }
 
-// showKnown shows calls of a tool that is known: the question has their values.
-func showKnown(t *testing.T, show func(string, [][2]any), text string) {
+// showKnown shows calls of a tool that is known, and the answers that are offered: the
+// question has the values of the calls, and the answers those that they bind. It returns
+// how many of the questions are whole, so that nothing of a value is left out.
+func showKnown(t *testing.T, show func(string, [][2]any), text string) (whole int) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"path": text, "a_b": text})
 	if err != nil {
@@ -173,12 +181,93 @@ func showKnown(t *testing.T, show func(string, [][2]any), text string) {
 	}
 	item := approval.Item{Call: 1, Server: text, Tool: "write_file", Shown: canon.Display(args, canon.DisplayOptions{}), Reads: []approval.Read{{Param: text, From: text}},
 		About: approval.About{Accepted: true, Roles: map[string]string{"path": "path"}, Facts: []approval.Fact{{Param: "path", Role: "path", Leads: text, Doubt: text}}}}
-	other := item
-	other.Tool = "delete_file"
-	for _, items := range [][]approval.Item{{item}, {item, item}, {item, other}} {
+	again, other := item, item
+	again.Call, other.Call, other.Tool = 2, 2, "delete_file"
+	for _, items := range [][]approval.Item{{item}, {item, again}, {item, other}} {
 		r := approval.Request{Server: text, Tool: "write_file", Items: items, Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Reasons: []profiles.Reason{{Kind: profiles.KindRisk, Risk: profiles.High, Detail: text}}}}
-		show(wording.Describe(r, wording.DescribeOptions{Zone: time.UTC}).Prompt(), nil)
+		prompt := wording.Describe(r, wording.DescribeOptions{Zone: time.UTC}).Prompt()
+		sent := [][2]any{{nil, text}, {"a_b", text}} // the path is what the question is about
+		if item.Shown.Hidden+item.Shown.Cut > 0 || shortened.MatchString(prompt) {
+			sent = nil
+		} else {
+			whole++
+		}
+		show(prompt, sent)
 	}
+	for _, kind := range []approval.BoundKind{approval.Exact, approval.UnderFolder, approval.AtHost, approval.ToRecipient, approval.Mentions} {
+		value := text
+		if kind == approval.Exact && json.Valid([]byte(text)) { // bound as JSON: "5" is not 5
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value = string(quoted)
+		}
+		showChoices(t, show, text, approval.Cover{Kind: text, Bound: []approval.Bound{{Param: text, Kind: kind, Value: value}}, Free: []string{text, "b"}})
+		showChoices(t, show, text, approval.Cover{Kind: "write", Across: true, Shared: true, Bound: []approval.Bound{{Param: "to", Kind: kind, Value: value}, {Param: "folder", Kind: approval.UnderFolder, Value: text}}})
+		showChoices(t, show, text, approval.Cover{Kind: "write", RunOnly: true, Bound: []approval.Bound{{Param: approval.QueryOf + text, Kind: kind, Value: "b"}}})
+	}
+	return whole
+}
+
+// shortened matches the marks for what a question does not show.
+var shortened = regexp.MustCompile("(?m) left out\\)|` … `|: …|…$|[Aa]nd [0-9,]+ more ")
+
+// boundShown is the most characters of a value that an answer's words have, but for a folder.
+const boundShown = 60
+
+// showChoices shows the answers that are offered to a call, in both forms in which
+// clients take them.
+func showChoices(t *testing.T, show func(string, [][2]any), text string, cover approval.Cover) {
+	t.Helper()
+	d := profiles.Decision{Disposition: profiles.Ask, Risk: profiles.Medium, Remember: true}
+	one := approval.Item{Call: 1, Cover: cover, Decision: d}
+	r := approval.Request{Server: text, Tool: text, Script: text, Items: []approval.Item{one, {Call: 2, Decision: d}}, Decision: d}
+	r.Before = 1
+	for _, titles := range []bool{true, false} {
+		form := forms.New(r, "", forms.Options{Session: true, Titles: titles})
+		shown := 0
+		for name, f := range form.RequestedSchema.(map[string]any)["properties"].(map[string]any) {
+			field := f.(map[string]any)
+			texts := []any{field["title"]}
+			if field["description"] != nil {
+				texts = append(texts, field["description"])
+			}
+			names, _ := field["enumNames"].([]any)
+			texts = append(texts, names...)
+			choices, _ := field["oneOf"].([]any)
+			for _, c := range choices {
+				texts = append(texts, c.(map[string]any)["title"])
+			}
+			for _, one := range texts {
+				var sent [][2]any
+				if one == field["description"] && name == "decision" {
+					sent = boundIn(cover)
+				}
+				show(one.(string), sent)
+				shown++
+			}
+		}
+		if least := map[bool]int{true: 7, false: 9}[cover.RunOnly || !cover.Offered()]; shown < least {
+			t.Fatalf("%d texts of a form for %+v", shown, cover)
+		}
+	}
+}
+
+// boundIn returns the values that the words about an answer must have.
+func boundIn(cover approval.Cover) (all [][2]any) {
+	for _, b := range cover.Bound {
+		escaped := len([]rune(canon.Escape(b.Value)))
+		if b.Kind == approval.Mentions && len(cover.Free) == 0 || escaped > boundShown && b.Kind != approval.UnderFolder && b.Kind != approval.Mentions {
+			continue
+		}
+		var text any = b.Value
+		if b.Kind == approval.Exact && json.Valid([]byte(b.Value)) && json.Unmarshal([]byte(b.Value), &text) != nil {
+			continue
+		}
+		all = append(all, [2]any{nil, text})
+	}
+	return all
 }
 
 // showForms shows what a server asks.

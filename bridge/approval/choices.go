@@ -1,12 +1,13 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -21,14 +22,15 @@ const maxWider = 3
 const maxSpans = 10
 
 // A Choice is one answer that a request offers. Every channel offers the same ones,
-// in the same words.
+// in the same words; only in a dialog the text of others among them is in code spans.
 type Choice struct {
 	Value  string // "no", "once" and so on: what a form sends
 	Title  string
-	Scope  Scope // of a yes; empty for a no
-	Stop   bool  // of a no: the run is to end
-	NoMore bool  // of a no: so is every further call of the tool in this run
-	Forget bool  // of a yes: what was read before is forgotten
+	Dialog string // the title in a dialog, whose client may render Markdown
+	Scope  Scope  // of a yes; empty for a no
+	Stop   bool   // of a no: the run is to end
+	NoMore bool   // of a no: so is every further call of the tool in this run
+	Forget bool   // of a yes: what was read before is forgotten
 }
 
 // Yes reports whether the choice is a yes.
@@ -37,6 +39,14 @@ func (c Choice) Yes() bool { return c.Scope != "" }
 // Choices returns the answers that the request offers, "no" first. A session says
 // whether the client has one, in which a yes can be remembered.
 func (r Request) Choices(session bool) []Choice {
+	all := r.choices(session)
+	for i := range all {
+		all[i].Dialog = cmp.Or(all[i].Dialog, all[i].Title)
+	}
+	return all
+}
+
+func (r Request) choices(session bool) []Choice {
 	all := []Choice{{Value: "no", Title: "No"}}
 	if r.Before > 0 {
 		all = append(all, Choice{Value: "no_more", Title: noMore(len(r.Paths())), NoMore: true})
@@ -56,7 +66,10 @@ func (r Request) Choices(session bool) []Choice {
 	}
 	all = append(all, Choice{Value: string(RunScope), Title: "Yes, and calls like this in this run, up to a number" + after("; ", inRun.rest()), Scope: RunScope})
 	if lasting := r.wider(SessionScope); session && len(lasting.kinds) > 0 {
-		all = append(all, Choice{Value: string(SessionScope), Title: "Yes, for this session: " + lasting.where() + after("; ", lasting.rest()), Scope: SessionScope})
+		title := func(write quoting) string {
+			return "Yes, for this session: " + lasting.where(write) + after("; ", lasting.rest())
+		}
+		all = append(all, Choice{Value: string(SessionScope), Title: title(quoting{}), Dialog: title(quoting{dialog: true}), Scope: SessionScope})
 	}
 	return all
 }
@@ -76,13 +89,19 @@ func noMore(tools int) string {
 	return "No to every further call of this tool in this script"
 }
 
-// where says in a few words what the answer is limited to.
-func (w widening) where() string {
-	parts := make([]string, len(w.kinds))
-	for i, k := range w.kinds {
-		parts[i] = strings.TrimSpace(quoted(k.cover.Kind) + " " + k.cover.Where())
+// where says in a few words what the answer is limited to. Of long values it has the
+// beginning; the whole is in WiderWords.
+func (w widening) where(write quoting) string {
+	for write.most = maxWhere; write.most >= leastShown; write.most /= 2 {
+		parts := make([]string, len(w.kinds))
+		for i, k := range w.kinds {
+			parts[i] = strings.TrimSpace(write.text(k.cover.Kind) + " " + k.cover.where(write))
+		}
+		if text := strings.Join(parts, "; "); utf8.RuneCountInString(text) <= maxWhere {
+			return text
+		}
 	}
-	return canon.Cut(strings.Join(parts, "; "), maxWhere)
+	return "calls like this, as described"
 }
 
 // words says what the answer binds and what it leaves free.
@@ -94,9 +113,12 @@ func (w widening) words() string {
 	return strings.Join(parts, " · ")
 }
 
-// maxWhere bounds what the title of a choice says of its limits, in runes: the whole
-// is in WiderWords.
-const maxWhere = 120
+// maxWhere bounds what the title of a choice says of its limits, in runes, and
+// leastShown what it shows of a value.
+const (
+	maxWhere   = 120
+	leastShown = 8
+)
 
 // Counts are the numbers of calls that a person may choose from for an answer that
 // covers calls of this run; the last is all that the run may make.
@@ -116,14 +138,19 @@ func (r Request) MaxCount() int {
 
 // WiderWords says what the wider answers bind and what they leave free, and which
 // calls they are for only once; empty if none is offered.
-func (r Request) WiderWords() string {
+func (r Request) WiderWords() string { return r.widerWords(quoting{}) }
+
+// WiderInDialog is WiderWords for a dialog, whose client may render Markdown.
+func (r Request) WiderInDialog() string { return r.widerWords(quoting{dialog: true}) }
+
+func (r Request) widerWords(write quoting) string {
 	all := r.wider(RunScope)
 	var lasting, inRun []string
 	for _, k := range all.kinds {
 		if k.cover.RunOnly {
-			inRun = append(inRun, k.cover.String())
+			inRun = append(inRun, k.cover.words(write))
 		} else {
-			lasting = append(lasting, k.cover.String())
+			lasting = append(lasting, k.cover.words(write))
 		}
 	}
 	if len(lasting) > 0 && len(inRun) > 0 {

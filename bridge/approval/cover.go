@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"codemode-bridge/bridge/canon"
 )
@@ -187,27 +188,71 @@ func (c Cover) exact(hosts bool) []Bound {
 // arguments anyway.
 const maxBoundShown = 60
 
-// plainValue matches what cannot be read as a part of our own sentence.
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9._/@:-]+$`)
+// plainValue matches what cannot be read as a part of our own sentence, and
+// plainInDialog what no reader of Markdown changes besides: a word, or a path of words.
+var (
+	plainValue    = regexp.MustCompile(`^[A-Za-z0-9._/@:-]+$`)
+	plainInDialog = regexp.MustCompile(`^/?[A-Za-z0-9]+([_/-][A-Za-z0-9]+)*$`)
+)
 
 // QueryOf begins the role of an address's query in a bound.
 const QueryOf = "query of "
 
-// quoted writes a value or a name of somebody else in a sentence of ours: in quotes,
-// unless it is plain or has them.
-func quoted(text string) string {
-	shown := canon.Escape(text)
-	if plainValue.MatchString(shown) || strings.HasPrefix(shown, `"`) && json.Valid([]byte(shown)) {
-		return shown
+// A quoting writes values and names of somebody else in a sentence of ours: in quotes,
+// unless they are plain.
+type quoting struct {
+	dialog bool // for a dialog, whose client may render Markdown: quotes are in code spans
+	most   int  // the runes of each, if not 0; what is longer is cut
+}
+
+func (q quoting) text(text string) string {
+	head, rest := q.cut(text)
+	shown, plain := canon.Escape(head), plainValue
+	if q.dialog {
+		plain = plainInDialog
+	}
+	if plain.MatchString(shown) {
+		return shown + rest
+	}
+	return q.inQuotes(shown) + rest
+}
+
+// exact writes a value that is bound as it is. A text that would read as JSON of another
+// kind is JSON there, and keeps its quotes.
+func (q quoting) exact(value string) string {
+	var text string
+	if !strings.HasPrefix(value, `"`) || json.Unmarshal([]byte(value), &text) != nil {
+		return q.text(value)
+	}
+	head, rest := q.cut(text)
+	return q.inQuotes(canon.Escape(head)) + rest
+}
+
+func (q quoting) inQuotes(shown string) string {
+	if q.dialog {
+		return canon.Span(canon.Literal(shown))
 	}
 	return canon.Literal(shown)
 }
 
+// cut returns the beginning of a text that is too long, and the mark behind it.
+func (q quoting) cut(text string) (head, mark string) {
+	if q.most > 0 && utf8.RuneCountInString(text) > q.most {
+		return string([]rune(text)[:q.most]), "…"
+	}
+	return text, ""
+}
+
 // String says what the bound holds on to, as in "under /work/app" or "owner acme".
-func (b Bound) String() string {
-	value, param := quoted(b.Value), quoted(b.Param)
+func (b Bound) String() string { return b.words(quoting{}) }
+
+func (b Bound) words(write quoting) string {
+	value, param := write.text(b.Value), write.text(b.Param)
+	if b.Kind == Exact {
+		value = write.exact(b.Value)
+	}
 	if name, ok := strings.CutPrefix(b.Param, QueryOf); ok {
-		param = QueryOf + quoted(name)
+		param = QueryOf + write.text(name)
 	}
 	if len([]rune(canon.Escape(b.Value))) > maxBoundShown && b.Kind != UnderFolder {
 		return param + " as it is"
@@ -231,15 +276,17 @@ func (b Bound) String() string {
 
 // Where says in a few words what a wider yes is limited to: "under /work/app", "to
 // ann@example.com", "owner acme, repo web".
-func (c Cover) Where() string {
+func (c Cover) Where() string { return c.where(quoting{}) }
+
+func (c Cover) where(write quoting) string {
 	var parts []string
 	for n, b := range c.Bound {
 		switch {
 		case b.Kind == Mentions:
 		case b.Kind == AtHost && n > 0 && c.Bound[n-1].Kind == AtHost && c.Bound[n-1].Param == b.Param:
-			parts[len(parts)-1] += " or " + strings.TrimPrefix(b.String(), "at ")
+			parts[len(parts)-1] += " or " + strings.TrimPrefix(b.words(write), "at ")
 		default:
-			parts = append(parts, b.String())
+			parts = append(parts, b.words(write))
 		}
 	}
 	where := strings.Join(parts, ", ")
@@ -251,15 +298,17 @@ func (c Cover) Where() string {
 
 // String says what a wider yes binds and what it leaves free, as in
 // "add_issue_comment with owner acme, repo web; any body, issue_number".
-func (c Cover) String() string {
+func (c Cover) String() string { return c.words(quoting{}) }
+
+func (c Cover) words(write quoting) string {
 	switch {
 	case c.Kind == "":
 		return ""
 	case c.None != "":
 		return "this call only: " + c.None
 	}
-	text := quoted(c.Kind)
-	if where := c.Where(); where != "" && c.exact(false)[0].Kind == Exact {
+	text := write.text(c.Kind)
+	if where := c.where(write); where != "" && c.exact(false)[0].Kind == Exact {
 		text += " with " + where
 	} else if where != "" {
 		text += " " + where
@@ -267,12 +316,12 @@ func (c Cover) String() string {
 	var names []string
 	for _, b := range c.Bound {
 		if b.Kind == Mentions {
-			names = append(names, quoted(b.Value))
+			names = append(names, write.text(b.Value))
 		}
 	}
 	free := make([]string, len(c.Free))
 	for i, name := range c.Free {
-		free[i] = quoted(name)
+		free[i] = write.text(name)
 	}
 	folder := slices.ContainsFunc(c.Bound, func(b Bound) bool { return b.Kind == UnderFolder || b.Kind == AtHost })
 	switch {
@@ -290,7 +339,7 @@ func (c Cover) String() string {
 		text += "; nothing may differ"
 	}
 	if others := c.elsewhere(); c.Shared && len(others.Bound) < len(c.Bound) {
-		text += "; or " + others.Where()
+		text += "; or " + others.where(write)
 	}
 	return text
 }

@@ -189,6 +189,65 @@ func TestCoverInWords(t *testing.T) {
 	}
 }
 
+// In a dialog, whose client may render Markdown, what is no plain word or path stands in
+// a code span. A text that reads as JSON keeps its quotes, so that it is no other text.
+func TestCoverInADialog(t *testing.T) {
+	t.Parallel()
+	exact := func(value string) Cover {
+		return Cover{Kind: "set_value", Bound: []Bound{{"_key_", Exact, value}}, Free: []string{"www.acme.example"}}
+	}
+	for want, c := range map[string]Cover{
+		"write under /w/my_app by any known server; any content":         shared("/w/my_app"),
+		"write under `\"/w/_app_\"`; any content":                        writing("/w/_app_"),
+		"write under `\"C:\\\\w\"`; any content":                         writing(`C:\w`),
+		"fetch at `\"a.example\"`; any path there":                       {Kind: "fetch", Bound: []Bound{{"url", AtHost, "a.example"}}},
+		"send to ``\"ann`**\"``; nothing may differ":                     {Kind: "send", Bound: []Bound{{"to", ToRecipient, "ann`**"}}},
+		"send to `\"\\\"ann\\\"\"`; nothing may differ":                  {Kind: "send", Bound: []Bound{{"to", ToRecipient, `"ann"`}}},
+		"set_value with `\"_key_\"` 5; any `\"www.acme.example\"`":       exact("5"),
+		"set_value with `\"_key_\"` `\"5\"`; any `\"www.acme.example\"`": exact(`"5"`),
+	} {
+		if got := c.words(quoting{dialog: true}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got, want := (Cover{Kind: "send", Bound: []Bound{{"to", ToRecipient, `"ann"`}}}).String(), `send to "\"ann\""; nothing may differ`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The title of a choice is short, and whole: what is cut is a value, and not the sentence.
+func TestLongTitles(t *testing.T) {
+	t.Parallel()
+	of := func(all ...Cover) Choice {
+		r := question(1, remembered)
+		for i, c := range all {
+			item := question(i+1, remembered).Items[0]
+			item.Cover = c
+			r.Items = append(r.Items[:i], item)
+		}
+		choices := r.Choices(true)
+		return choices[len(choices)-1]
+	}
+	hosts := Cover{Kind: "fetch"}
+	for n := range 20 {
+		hosts.Bound = append(hosts.Bound, Bound{"url", AtHost, fmt.Sprint("host", n, ".example")})
+	}
+	folder := "/w/" + strings.Repeat("_b_/", 40)
+	for _, row := range []struct {
+		of            Choice
+		title, dialog string
+	}{
+		{of(writing("/w/app")), "write under /w/app", "write under /w/app"},
+		{of(writing(folder)), "write under " + folder[:60] + "…", "write under `\"" + folder[:60] + "\"`…"},
+		{of(writing(folder), comment()), "write under " + folder[:60] + "…; add_issue_comment owner acme, repo web", "write under `\"" + folder[:60] + "\"`…; add_issue_comment owner acme, repo web"},
+		{of(hosts), "calls like this, as described", "calls like this, as described"},
+	} {
+		if diff := cmp.Diff([]string{"Yes, for this session: " + row.title, "Yes, for this session: " + row.dialog}, []string{row.of.Title, row.of.Dialog}); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	once := question(1)

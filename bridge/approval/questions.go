@@ -160,7 +160,10 @@ func (qs *questions) gathered(w *waitingCall, calls int) time.Duration {
 	first, last := w.since, w.since
 	for _, other := range qs.queue {
 		if other.request.Run == run && !other.ready {
-			first, last = earliest(first, other.since), latest(last, other.since)
+			first = earliest(first, other.since)
+			if other.since.After(last) {
+				last = other.since
+			}
 		}
 	}
 	left := min(last.Add(qs.o.Gather).Sub(now), first.Add(gatherMost*qs.o.Gather).Sub(now))
@@ -183,13 +186,6 @@ const (
 
 func earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
 		return b
 	}
 	return a

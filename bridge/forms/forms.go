@@ -56,7 +56,7 @@ func New(q approval.Request, prompt string, o Options) *mcp.ElicitParams {
 		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
 	}
 	fields := map[string]any{"decision": o.choose("Decision", decisions), "reason": reason}
-	if words := q.WiderWords(); words != "" && len(q.Counts()) > 0 {
+	if words := q.WiderInDialog(); words != "" && len(q.Counts()) > 0 {
 		fields["decision"].(map[string]any)["description"] = "a yes to more than this covers: " + words
 		var counts []any
 		for _, n := range q.Counts() {
@@ -66,13 +66,13 @@ func New(q approval.Request, prompt string, o Options) *mcp.ElicitParams {
 			"description": "for a yes to calls like this in this run: how many in all"}
 	}
 	if len(noes) > 0 {
-		fields["if_no"] = o.choose("If no", append([]approval.Choice{{Value: "call", Title: "Only this time"}}, noes...))
+		fields["if_no"] = o.choose("If no", append([]approval.Choice{{Value: "call", Dialog: "Only this time"}}, noes...))
 	}
 	if len(forgets) > 0 {
-		fields["if_yes"] = o.choose("If yes to this call", append([]approval.Choice{{Value: "call", Title: "What was read before still counts"}}, forgets...))
+		fields["if_yes"] = o.choose("If yes to this call", append([]approval.Choice{{Value: "call", Dialog: "What was read before still counts"}}, forgets...))
 	}
 	if q.Spent > 0 {
-		fields["rest"] = o.choose("What comes next", []approval.Choice{{Value: "ask", Title: "Go on asking"}, {Value: "list", Title: "Collect it, and ask about it as one list"}})
+		fields["rest"] = o.choose("What comes next", []approval.Choice{{Value: "ask", Dialog: "Go on asking"}, {Value: "list", Dialog: "Collect it, and ask about it as one list"}})
 	}
 	return &mcp.ElicitParams{Message: prompt, RequestedSchema: map[string]any{"type": "object",
 		"properties": fields, "required": []any{"decision"}}}
@@ -83,8 +83,8 @@ func (o Options) choose(title string, choices []approval.Choice) map[string]any 
 	field := map[string]any{"type": "string", "title": title}
 	var one, values, titles []any
 	for _, c := range choices {
-		one = append(one, map[string]any{"const": c.Value, "title": c.Title})
-		values, titles = append(values, c.Value), append(titles, c.Title)
+		one = append(one, map[string]any{"const": c.Value, "title": c.Dialog})
+		values, titles = append(values, c.Value), append(titles, c.Dialog)
 	}
 	if o.Titles {
 		field["oneOf"] = one

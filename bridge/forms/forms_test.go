@@ -143,6 +143,28 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// What others wrote in the choices is in code spans, in both forms in which clients take
+// them: no client makes a link or a heading of it.
+func TestFormsInMarkdown(t *testing.T) {
+	q := question(true)
+	q.Items[0].Cover = approval.Cover{Kind: "fetch", Bound: []approval.Bound{{Param: "url", Kind: approval.AtHost, Value: "www.acme.example"}}}
+	for _, titles := range []bool{true, false} {
+		decision := New(q, "", Options{Session: true, Titles: titles}).RequestedSchema.(map[string]any)["properties"].(map[string]any)["decision"].(map[string]any)
+		last := ""
+		for _, title := range list(decision["enumNames"]) {
+			last = title.(string)
+		}
+		for _, one := range list(decision["oneOf"]) {
+			last = one.(map[string]any)["title"].(string)
+		}
+		got := []string{last, decision["description"].(string)}
+		want := []string{"Yes, for this session: fetch at `\"www.acme.example\"`", "a yes to more than this covers: fetch at `\"www.acme.example\"`; any path there"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func list(v any) []any {
 	all, _ := v.([]any)
 	return all

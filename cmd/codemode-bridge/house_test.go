@@ -60,7 +60,7 @@ var table = map[string][]string{
 	"bridge/audit":         {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/bench":         {"analysis", "bridge/ledger", "bridge/pgtest", "bridge/sqlstore", "profiles", "sandbox", "sandbox/wire"},
 	"bridge/backup":        {},
-	"bridge/bench/asking":  {"bridge/jsonc"},
+	"bridge/bench/asking":  {"bridge/jsonc", "profiles/known"},
 	"bridge/bench/flows":   {"bridge", "bridge/catalog", "bridge/config", "bridge/gate", "bridge/ledger", "bridge/upstream", "bridge/workspace", "profiles/known", "sandbox", "sandbox/worker"},
 	"bridge/builtin":       {"profiles/known"},
 	"bridge/commons":       {"bridge/catalog", "profiles"},

@@ -70,6 +70,8 @@ func TestCalls(t *testing.T) {
 		{"desktop-commander read_file", `{"path": "/a", "isUrl": false}`, "read workspace"},
 		{"desktop-commander read_file", `{"path": "https://a.example", "isUrl": true}`, "read remote chosen"},
 
+		// git runs programs that its configuration names, and a shell reads the line before git does.
+		{"desktop-commander start_process", `{"command": "git status --short", "timeout_ms": 1000}`, "read+write+delete+execute+send local chosen"},
 		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": false}`, "read workspace"},
 		{"desktop-commander start_search", `{"path": "/ws", "pattern": "x", "includeHidden": true}`, "read workspace unknown:includeHidden"},
 

@@ -104,6 +104,7 @@ twin, the harmful call that looks like an ordinary one, every yes was the **wide
 		fmt.Fprintf(w, "## %s\n\n", group.title)
 		questions(w, cells, group.name)
 	}
+	groundTable(w, cells)
 	elsewhere(w, cells)
 	dialogTable(w, cells)
 	shapeTable(w, cells)

@@ -26,12 +26,9 @@ type decided struct {
 // call was approved, where it goes is not new any more, so what it was when people
 // were asked counts as well.
 func (st *stage) ranked(ctx context.Context) (all ranks, err error) {
-	export := st.command(ctx, "audit", "export", "--config", st.config, "--event-type", "request,verdict,intent")
-	var problem bytes.Buffer
-	export.Stderr = &problem
-	rows, err := export.Output()
+	rows, err := st.exported(ctx, "request,verdict,intent")
 	if err != nil {
-		return all, fmt.Errorf("%s: reading the audit log: %w\n%s", st.Name, err, problem.String())
+		return all, err
 	}
 	type one struct {
 		run  string
@@ -52,6 +49,18 @@ func (st *stage) ranked(ctx context.Context) (all ranks, err error) {
 	}
 	all.High = len(high)
 	return all, nil
+}
+
+// exported reads rows of the audit log, one a line.
+func (st *stage) exported(ctx context.Context, events string) ([]byte, error) {
+	export := st.command(ctx, "audit", "export", "--config", st.config, "--event-type", events)
+	var problem bytes.Buffer
+	export.Stderr = &problem
+	rows, err := export.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: reading the audit log: %w\n%s", st.Name, err, problem.String())
+	}
+	return rows, nil
 }
 
 // high reports whether a person is told that the risk is high. What is known of a call

@@ -49,15 +49,17 @@ func settings() []setting {
 
 // A cell is a session with a setting: what became of it.
 type cell struct {
-	Session  session
-	Setting  setting
-	Fits     bool
-	Ranks    ranks  // of the calls of Natural
-	Narrow   played // each yes for one call only
-	Natural  played // each yes as a person would give it
-	Verdicts []verdict
-	Shapes   []shaped
-	Learnt   *learning // nil if it was not played
+	Session session
+	Setting setting
+	Fits    bool
+	Ranks   ranks  // of the calls of Natural
+	Narrow  played // each yes for one call only
+	Natural played // each yes as a person would give it
+	// Questions are those of Natural, with the template that fits.
+	Questions []question
+	Verdicts  []verdict
+	Shapes    []shaped
+	Learnt    *learning // nil if it was not played
 }
 
 // A plan says what of a cell is to be played.
@@ -116,6 +118,11 @@ func (h *harness) playCell(ctx context.Context, c *cell, what plan) (err error) 
 	}
 	if c.Ranks, err = st.ranked(ctx); err != nil {
 		return err
+	}
+	if c.Fits {
+		if c.Questions, err = st.questions(ctx); err != nil {
+			return err
+		}
 	}
 	if what.narrow {
 		if c.Narrow, err = st.playAll(ctx, st.Evals, narrowest); err != nil {

@@ -55,81 +55,88 @@ func (l *Log) choose(ctx context.Context, log ledger.Reader, w whose) (chosenRun
 	if err != nil {
 		return chosenRuns{}, fmt.Errorf("looking for the configurations that share the log: %w", err)
 	}
-	names := map[string]string{}
+	s := &sharers{l, runs, map[string]string{}}
 	if w.of != "" {
-		id, err := l.named(w.of, runs, names)
-		return l.chosen(id, "", runs, names), err
+		id, err := s.find(w.of)
+		return s.chosen(id, ""), err
 	}
 	cfg, err := l.Load()
 	if err != nil {
 		return chosenRuns{}, err
 	}
-	own := l.name(cfg, names)
+	own := s.name(cfg)
 	if runs[own] > 0 || len(runs) == 0 {
-		return l.chosen(own, "", runs, names), nil
+		return s.chosen(own, ""), nil
 	}
 	if usual, err := l.At(""); err == nil {
-		if id := l.name(usual, names); runs[id] > 0 {
-			return l.chosen(id, ", since this configuration has none", runs, names), nil
+		if id := s.name(usual); runs[id] > 0 {
+			return s.chosen(id, ", since this configuration has none"), nil
 		}
 	}
 	if len(runs) > 1 {
-		return chosenRuns{}, &cli.UsageError{Err: fmt.Errorf("several configurations share the log, and it has no runs of this one: name with --runs-of whose count (%s), or let --all count all", l.list(runs, names))}
+		return chosenRuns{}, &cli.UsageError{Err: fmt.Errorf("several configurations share the log, and it has no runs of this one: name with --runs-of whose count (%s), or let --all count all", s)}
 	}
 	for id := range runs {
 		own = id
 	}
-	return l.chosen(own, ", the only configuration that the log has runs of", runs, names), nil
+	return s.chosen(own, ", the only configuration that the log has runs of"), nil
+}
+
+// sharers are the configurations that share a log.
+type sharers struct {
+	log   *Log
+	runs  map[string]int    // how many it has, by the id of their configuration
+	names map[string]string // by id, as far as they are known
 }
 
 // chosen says which runs count, if there are others or it is not plain why.
-func (l *Log) chosen(id, why string, runs map[string]int, names map[string]string) chosenRuns {
+func (s *sharers) chosen(id, why string) chosenRuns {
 	c := chosenRuns{id: id}
-	others := len(runs)
-	if runs[id] > 0 {
+	others := len(s.runs)
+	if s.runs[id] > 0 {
 		others--
 	}
 	if why == "" && others == 0 {
 		return c
 	}
-	c.says = "counted are the runs of " + called(id, names) + why
+	c.says = "counted are the runs of " + s.called(id) + why
 	if others > 0 {
 		c.says += fmt.Sprintf("; the log has those of %s, too: --runs-of names whose count, --all counts all", cli.Count(others, "other configuration"))
 	}
 	return c
 }
 
-// named returns the id of a configuration that a person names.
-func (l *Log) named(of string, runs map[string]int, names map[string]string) (string, error) {
+// find returns the id of a configuration that a person names.
+func (s *sharers) find(of string) (string, error) {
 	for _, id := range []string{of, "id " + of} {
-		if runs[id] > 0 {
+		if s.runs[id] > 0 {
 			return id, nil
 		}
 	}
 	if _, err := os.Stat(of); err != nil {
 		has := "it has runs of none"
-		if len(runs) > 0 {
-			has = "it has those of " + l.list(runs, names)
+		if len(s.runs) > 0 {
+			has = "it has those of " + s.String()
 		}
 		return "", &cli.UsageError{Err: fmt.Errorf("--runs-of: the log has no runs of a configuration %q, and there is no such file; %s", of, has)}
 	}
-	cfg, err := l.At(of)
+	cfg, err := s.log.At(of)
 	if err != nil {
 		return "", err
 	}
-	return l.name(cfg, names), nil
+	return s.name(cfg), nil
 }
 
 // name returns the id of a configuration and notes its name.
-func (l *Log) name(cfg *config.Config, names map[string]string) string {
+func (s *sharers) name(cfg *config.Config) string {
 	id, name := cfg.Identity()
-	names[id] = l.HomeShort(name)
+	s.names[id] = s.log.HomeShort(name)
 	return id
 }
 
 // called is how people are told of a configuration.
-func called(id string, names map[string]string) string {
-	if name := names[id]; name != "" {
+func (s *sharers) called(id string) string {
+	if name := s.names[id]; name != "" {
 		return audit.Shown(name)
 	}
 	if given, ok := strings.CutPrefix(id, "id "); ok {
@@ -138,11 +145,11 @@ func called(id string, names map[string]string) string {
 	return audit.Shown(id)
 }
 
-// list is the configurations that the log has runs of.
-func (l *Log) list(runs map[string]int, names map[string]string) string {
+// String lists those that the log has runs of.
+func (s *sharers) String() string {
 	var all []string
-	for _, id := range slices.Sorted(maps.Keys(runs)) {
-		all = append(all, fmt.Sprintf("%s: %s", called(id, names), cli.Count(runs[id], "run")))
+	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
+		all = append(all, fmt.Sprintf("%s: %s", s.called(id), cli.Count(s.runs[id], "run")))
 	}
 	return strings.Join(all, ", ")
 }

@@ -1,7 +1,8 @@
 // Reads lines of JSON, each a text that people are shown, and judges how those
 // who render Markdown would see it: {text, plain, codes, sent}. Plain is the
 // text without the fences of its code spans, codes is what they hold, and sent
-// are names and values that the text shows whole. Prints a line per case that
+// are names and values that the text shows whole; a value without a name stands
+// anywhere in it, in code or as a plain word. Prints a line per case that
 // is not as it should be, and how many there were.
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
@@ -34,8 +35,12 @@ function judge(c, html) {
   if (text !== oneLine(c.plain)) return "it reads " + text;
   // A name is a code span, or a plain word.
   const shown = [...html.matchAll(/(?:<code>([^<]*)<\/code>|\b(\w[\w-]*)): (?=<code>([^<]*)<\/code>)/g)].map(m => [m[2] ?? parse(decode(m[1])), parse(decode(m[3]))]);
-  for (const pair of c.sent ?? [])
-    if (!shown.some(one => isDeepStrictEqual(one, pair))) return "it does not show " + JSON.stringify(pair);
+  const values = codes.map(parse);
+  for (const [name, value] of c.sent ?? [])
+    if (name === null) {
+      const word = /^[\w/-]+$/.test(value) && text.split(/[ ,;:]+/).includes(value);
+      if (!word && !values.some(one => isDeepStrictEqual(one, value))) return "it does not show the value " + JSON.stringify(value);
+    } else if (!shown.some(one => isDeepStrictEqual(one, [name, value]))) return "it does not show " + JSON.stringify([name, value]);
 }
 
 function parse(code) {
