@@ -85,7 +85,7 @@ cross: ## build and vet for macOS and Windows
 
 test-real: ## npm reference servers, TypeScript clients and readers of Markdown against the real binary
 	.ci/real-install
-	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -parallel 4 -timeout 30m -run '^TestReal' \
+	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -parallel 4 -timeout 60m -run '^TestReal' \
 		./cmd/codemode-bridge ./bridge/pgstore ./bridge/sqlstore ./bridge/centre ./bridge ./bridge/bench ./bridge/bench/asking
 
 # Two or three minutes; no part of .ci/run.
