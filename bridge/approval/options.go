@@ -32,8 +32,8 @@ type Options struct {
 	// must neither block nor call the broker.
 	Asked func(Request)
 	// Gather is how long people are not asked after a call because further ones of its
-	// script may come, if the script does not say that none will; 0 means 150 ms.
-	// They are asked after twenty times as long in any case.
+	// script may come, if the script does not say that none will; 0 means 500 ms.
+	// They are asked after six times as long in any case.
 	Gather time.Duration
 	// Logger gets the errors of the store that no caller can be told of; nil means
 	// no log.

@@ -180,8 +180,8 @@ func (qs *questions) gathered(w *waitingCall, calls int) time.Duration {
 // How long people are not asked because further calls of the same script may come:
 // see [Options.Gather].
 const (
-	gather     = 150 * time.Millisecond
-	gatherMost = 20
+	gather     = 500 * time.Millisecond
+	gatherMost = 6
 )
 
 func earliest(a, b time.Time) time.Time {
