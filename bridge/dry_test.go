@@ -42,12 +42,15 @@ func TestReplaysGoAsFarAsTheRunDid(t *testing.T) {
 		o.Gate = gate.New(o.Gate.View(), gate.Options{Caller: o.Upstreams.(*upstreams), Recorder: forgetful{f.records}})
 		o.KeepJournals = time.Hour
 	})
-	asked := make(chan struct{}, 2)
+	var asked, first chan struct{} // first: what the other call waits for
 	b.up.tools["b__echo"] = func(ctx context.Context, args json.RawMessage) (string, error) {
 		if string(args) != `{"n":0}` {
+			if first != nil {
+				<-first
+			}
 			return text(string(args)), nil
 		}
-		asked <- struct{}{}
+		close(asked)
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
@@ -62,6 +65,10 @@ func TestReplaysGoAsFarAsTheRunDid(t *testing.T) {
 		{`await new Promise(f => setTimeout(f, 1)); await codemode.b__echo({n: 1}); return await codemode.b__echo({n: 0})`,
 			"call 3 (b__echo)", true}, // has no answer, or one that was not kept
 	} {
+		asked, first = make(chan struct{}), nil
+		if !tt.stopped {
+			first = asked // the script ends with the other call's answer
+		}
 		id, err := b.Start(t.Context(), "", tt.code, nil, "ci")
 		if err != nil {
 			t.Fatal(err)
