@@ -19,7 +19,6 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
-	"codemode-bridge/sandbox/racing"
 )
 
 // What a wider yes covers is decided twice: by the product, and by a naive reader who has only read
@@ -580,8 +579,11 @@ func decided(r *approval.Request, change func(*profiles.Decision)) {
 
 // Make soak has this play a million calls.
 func TestGrantsAgainstTheNaiveReader(t *testing.T) {
-	racing.Alone(t)
-	dealAround(t, rand.New(rand.NewPCG(16, 2)), 8_000)
+	most := 8_000
+	if testing.Short() {
+		most = 800
+	}
+	dealAround(t, rand.New(rand.NewPCG(16, 2)), most)
 }
 
 // dealAround has calls approved for as much as is offered, and so many made around them.

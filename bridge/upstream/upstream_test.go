@@ -421,13 +421,14 @@ func TestTimeoutAndCancelReachTheServer(t *testing.T) {
 		return strings.Count(string(data), what)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	canceled := make(chan error, 1)
 	go func() {
-		defer cancel()
-		for said("tools/call") < 2 && t.Context().Err() == nil {
-			time.Sleep(5 * time.Millisecond)
-		}
+		_, err := s.Call(ctx, "fake", "", "exact", nil)
+		canceled <- err
 	}()
-	_, err := s.Call(ctx, "fake", "", "exact", nil)
+	eventually(t, "called again", func() bool { return said("tools/call") == 2 })
+	cancel()
+	err := <-canceled
 	if !errors.As(err, &e) || e.Kind != Canceled || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
